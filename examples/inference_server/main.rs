@@ -1,0 +1,2 @@
+//! The inference server.
+fn main() {}
