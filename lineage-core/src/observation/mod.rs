@@ -1,0 +1,104 @@
+//! The observation stream: everything that a session, an importer or the simulator's tests saw.
+//!
+//! One stream feeds the correlator, the validator and the ledger. An observation says what was
+//! seen and nothing that was concluded: conclusions are [rows](crate::row::Row).
+
+mod device;
+mod host;
+
+pub use device::{
+    ActivityKind, ApiDomain, ApiId, ApiRecord, DeviceSession, DropSite, Dropped, ExternalRecord,
+    Flushed, Operation, OperationsDue,
+};
+pub use host::{
+    Abandoned, Call, CarrierKind, Declared, Gap, Handoff, LinkKind, Linked, Mark, Marked, Misuse,
+    MisuseKind, Named, Received, Retired, RetiredAs, Scope, Sent, Site, Stepped, ThreadEnded,
+    ThreadStarted,
+};
+
+use crate::id::ProcessOrdinal;
+
+/// One thing that was seen, in one process.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Observation {
+    /// The process it was seen in.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub process: ProcessOrdinal,
+    /// What was seen.
+    pub event: Event,
+}
+
+impl Observation {
+    /// An observation of a live session, which has one process.
+    pub fn live(event: impl Into<Event>) -> Self {
+        Self {
+            process: ProcessOrdinal(0),
+            event: event.into(),
+        }
+    }
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident($inner:ty)),+ $(,)?) => {
+        /// What was seen.
+        #[derive(Debug, Clone, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+        #[non_exhaustive]
+        pub enum Event {
+            $($(#[$doc])* $name($inner)),+
+        }
+
+        $(impl From<$inner> for Event {
+            fn from(inner: $inner) -> Self {
+                Self::$name(inner)
+            }
+        })+
+    };
+}
+
+events! {
+    /// A thread's first lineage event.
+    ThreadStarted(ThreadStarted),
+    /// A thread that had lineage events ended.
+    ThreadEnded(ThreadEnded),
+    /// Work was declared: an epoch begins.
+    Declared(Declared),
+    /// An edge between two epochs.
+    Linked(Linked),
+    /// An epoch's version rose.
+    Stepped(Stepped),
+    /// The application marked a moment of an epoch.
+    Marked(Marked),
+    /// The last owner and carrier of an epoch are gone.
+    Retired(Retired),
+    /// A carrier was made.
+    Sent(Sent),
+    /// A carrier was opened where its work goes on.
+    Received(Received),
+    /// A carrier was dropped unopened, together with its work.
+    Abandoned(Abandoned),
+    /// A scope ended, on a thread that launches.
+    Scope(Scope),
+    /// A call that asks for GPU work, as our own callback saw it.
+    Call(Call),
+    /// Records of a thread were lost because its ring was full.
+    Gap(Gap),
+    /// A detached reason got its number.
+    Named(Named),
+    /// The interface was used wrongly.
+    Misuse(Misuse),
+    /// Device evidence begins, or is not to be had.
+    DeviceSession(DeviceSession),
+    /// CUPTI's record of an API call.
+    Api(ApiRecord),
+    /// CUPTI's record of an external correlation id.
+    External(ExternalRecord),
+    /// CUPTI's record of an executed activity.
+    Operation(Operation),
+    /// All complete buffers were asked for, and the request returned.
+    Flushed(Flushed),
+    /// Records were lost, and counted.
+    Dropped(Dropped),
+}

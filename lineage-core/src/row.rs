@@ -1,0 +1,151 @@
+//! Rows: what the correlator concludes. A row is an operation, or a call that has none.
+
+use crate::evidence::Evidence;
+use crate::fault::FaultCode;
+use crate::id::{
+    Attribution, HostNanos, LaunchEpoch, ProcessOrdinal, TaskId, UnwrappedCorrelationId,
+};
+use crate::observation::{ApiId, Operation};
+
+/// The sources that named an epoch for a call (joins: external correlation, our own callback,
+/// containment in a scope), and whether the epoch is known to have reached the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct JoinSources {
+    /// CUPTI's external correlation record of our kind. Observed.
+    pub external: Option<Attribution>,
+    /// Our own read of the current epoch in the API callback. Observed.
+    pub callback: Option<Attribution>,
+    /// The call lies inside one scope of its thread. Inferred.
+    pub containment: Option<Attribution>,
+    /// Whether recorded edges bring the epoch to this thread or task; `None` if that cannot be
+    /// said.
+    pub reachable: Option<bool>,
+}
+
+impl JoinSources {
+    /// How many observed sources named something.
+    pub fn observed(&self) -> usize {
+        usize::from(self.external.is_some()) + usize::from(self.callback.is_some())
+    }
+}
+
+/// Why a call belongs to no epoch without that being a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Unattributed {
+    /// It was made inside `detached`.
+    Detached,
+    /// It was made before the first declaration.
+    BeforeFirstDeclaration,
+    /// Its thread never saw lineage: a library's helper.
+    ForeignThread,
+    /// The driver launched it for itself.
+    InternalLaunch,
+    /// No evidence of any epoch exists: the recording has none.
+    NoEpochEvidence,
+}
+
+/// To whom a row's work belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Binding {
+    /// To this epoch.
+    Bound(LaunchEpoch),
+    /// On purpose or by nature to none.
+    Unattributed(Unattributed),
+    /// Two observed sources name different epochs: both are kept, neither is chosen.
+    Disputed(LaunchEpoch, LaunchEpoch),
+    /// It should belong to an epoch, and which is lost.
+    Lost,
+}
+
+/// The call of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RowCall {
+    /// The CUPTI session's number in its process, from 1.
+    pub session: u32,
+    /// Its number, unwrapped.
+    pub correlation: UnwrappedCorrelationId,
+    /// Which function.
+    pub api: ApiId,
+    /// The calling thread's system id.
+    pub tid: u64,
+    /// The task that made it, where known.
+    pub task: Option<TaskId>,
+    /// The function's own result code; 0 is success.
+    pub result: u32,
+    /// Whether it was made inside a launch boundary; `None` if only CUPTI saw it.
+    pub in_boundary: Option<bool>,
+}
+
+/// The stages of a row, each with how it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Stages {
+    /// The epoch was declared.
+    pub declared: Evidence,
+    /// The version had all it needed.
+    pub ready: Evidence,
+    /// The scope of the call was entered.
+    pub scope_enter: Evidence,
+    /// The call was entered.
+    pub api_enter: Evidence,
+    /// The call returned.
+    pub api_exit: Evidence,
+    /// The work was put into a command buffer.
+    pub queued: Evidence,
+    /// The command buffer was given to the device.
+    pub submitted: Evidence,
+    /// The work began.
+    pub start: Evidence,
+    /// The work ended.
+    pub end: Evidence,
+}
+
+/// One row of the ledger.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Row {
+    /// The process.
+    pub process: ProcessOrdinal,
+    /// The call; `None` for an operation whose call is lost or has none.
+    pub call: Option<RowCall>,
+    /// The operation; `None` for a call that has none.
+    pub operation: Option<Operation>,
+    /// To whom it belongs.
+    pub binding: Binding,
+    /// By which sources.
+    pub sources: JoinSources,
+    /// Its stages.
+    pub stages: Stages,
+    /// What is wrong with it.
+    pub faults: Vec<FaultCode>,
+    /// It was bound to an epoch that had been retired by then: information, not a fault.
+    pub after_retirement: bool,
+    /// An earlier row of this call said that it had no operation; this one takes its place.
+    pub supersedes: bool,
+}
+
+/// A fault that belongs to no row: a handoff, an epoch, a count of dropped records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct LooseFault {
+    /// The process.
+    pub process: ProcessOrdinal,
+    /// The code.
+    pub code: FaultCode,
+    /// The epoch it is about, if any.
+    pub epoch: Option<LaunchEpoch>,
+    /// When, if it has a time.
+    pub at: Option<HostNanos>,
+    /// How many it stands for; 1 but for counts of dropped records.
+    pub count: u64,
+    /// What happened, for a person.
+    pub detail: String,
+}

@@ -1,0 +1,109 @@
+//! Evidence sources and sinks: what a session takes observations from, and where they go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::observation::Observation;
+use crate::row::{LooseFault, Row};
+
+/// What a source is told when its session starts.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct SourceContext {
+    /// The session's clock, in nanoseconds. CUPTI is given the same function.
+    pub clock: fn() -> u64,
+    /// How much evidence is wanted.
+    pub tier: Tier,
+}
+
+impl SourceContext {
+    /// A context of this clock and tier.
+    pub const fn new(clock: fn() -> u64, tier: Tier) -> Self {
+        Self { clock, tier }
+    }
+}
+
+/// How much evidence a session collects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
+pub enum Tier {
+    /// Always on: calls that ask for work, operations, external ids.
+    #[default]
+    Correlate,
+}
+
+/// Why a source gives no evidence. The server runs on without it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no device evidence: {why}")]
+pub struct NoEvidence {
+    /// What happened, to what, and what to do next.
+    pub why: Arc<str>,
+}
+
+impl NoEvidence {
+    /// No evidence, for this reason.
+    pub fn new(why: impl Into<Arc<str>>) -> Self {
+        Self { why: why.into() }
+    }
+}
+
+/// Something that observes: CUPTI, or a stand-in in a test.
+///
+/// All calls but `start` are made on the session's drain thread, never on a thread of the
+/// application's, and none of them may synchronise with the device.
+pub trait EvidenceSource: Send {
+    /// Begins to collect. Called once, on the thread that starts the session.
+    ///
+    /// # Errors
+    /// [`NoEvidence`] where nothing can be collected. The session starts all the same and says so.
+    fn start(&mut self, context: SourceContext) -> Result<(), NoEvidence>;
+
+    /// Decodes what was handed over so far and gives it on, without waiting.
+    fn drain(&mut self, out: &mut dyn FnMut(Observation));
+
+    /// Asks for every complete buffer, without force. Ends with a
+    /// [`Flushed`](crate::observation::Flushed) observation at a later `drain`.
+    fn flush(&mut self);
+
+    /// Ends collection within this time, and gives on all that is left.
+    fn stop(&mut self, within: Duration, out: &mut dyn FnMut(Observation));
+}
+
+/// Where a session's observations and rows go. Called on the drain thread, in order.
+pub trait Sink: Send {
+    /// Takes observations.
+    ///
+    /// # Errors
+    /// A message for a person; the session counts what was lost and goes on.
+    fn observations(&mut self, batch: &[Observation]) -> Result<(), SinkError>;
+
+    /// Takes rows, and faults that belong to none.
+    ///
+    /// # Errors
+    /// As above.
+    fn rows(&mut self, rows: &[Row], faults: &[LooseFault]) -> Result<(), SinkError>;
+
+    /// Makes what was taken durable. Called at shutdown.
+    ///
+    /// # Errors
+    /// As above.
+    fn finish(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// A sink could not keep what it was given.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct SinkError {
+    message: String,
+}
+
+impl SinkError {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
