@@ -1,0 +1,197 @@
+use crate::abi;
+
+/// The version of CUPTI that the simulated `libcupti.so` answers with, and whose record layouts
+/// it writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CuptiVersion {
+    /// CUPTI of CUDA 12.9: version 28, kernel record 9 (208 bytes), one global activity buffer.
+    #[default]
+    V12_9,
+    /// CUPTI of CUDA 13.5: version 130500, kernel record 13 (248 bytes), a buffer per thread.
+    V13_5,
+}
+
+impl CuptiVersion {
+    /// What `cuptiGetVersion` answers.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::V12_9 => 28,
+            Self::V13_5 => 130_500,
+        }
+    }
+
+    /// What `cuDriverGetVersion` answers beside it.
+    fn driver_number(self) -> u32 {
+        match self {
+            Self::V12_9 => 12_090,
+            Self::V13_5 => 13_050,
+        }
+    }
+}
+
+/// Whether each launch, copy and set of the driver is wrapped into a call of the CUDA runtime, as
+/// it is in a program that uses `libcudart`.
+///
+/// Whether a runtime call and the driver call inside it carry the same correlation id is not
+/// documented by NVIDIA; hence both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RuntimeCalls {
+    /// Driver calls only, as of a program that uses the driver interface.
+    #[default]
+    Off,
+    /// Runtime and driver call carry one correlation id.
+    SameCorrelationId,
+    /// Each has its own; the device's records carry the runtime's.
+    OwnCorrelationId,
+}
+
+/// How the simulated GPU, driver and CUPTI behave.
+///
+/// The fields may be assigned, or set by the methods of the same names:
+///
+/// ```
+/// use lineage_sim::{Config, CuptiVersion};
+///
+/// let config = Config::default()
+///     .cupti_version(CuptiVersion::V13_5)
+///     .push_inside_enter_counts(true);
+/// assert!(config.push_inside_enter_counts);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Version and record layouts of CUPTI. Default: 12.9.
+    pub cupti_version: CuptiVersion,
+    /// Whether activity buffers are per thread. `None`, the default: as that version of CUPTI
+    /// does (one global buffer before 13.0, one per thread since).
+    pub per_thread_buffers: Option<bool>,
+    /// Compute capability, major and minor. Default: 9.0.
+    pub compute_capability: (u32, u32),
+    /// Memory of the device, in bytes. Default: 8 GiB. Host memory is taken only as allocated.
+    pub memory_bytes: u64,
+    /// How many operations may wait in one stream before the next call blocks. Default: 1,024.
+    pub queue_depth: u32,
+    /// How long a kernel without a host function runs, in ns. Default: 2,000.
+    pub default_kernel_ns: u64,
+    /// The fixed part of the time of a copy or a set, in ns. Default: 1,000.
+    pub copy_latency_ns: u64,
+    /// Bytes that a copy or a set moves per ns. Default: 16.
+    pub copy_bytes_per_ns: u64,
+    /// Time that each driver call burns on the calling thread beside what it costs anyway, in ns.
+    /// Default: 0.
+    pub host_cost_ns_per_call: u64,
+    /// Whether an external correlation id that is pushed inside CUPTI's API-enter callback counts
+    /// for that very call. NVIDIA does not say. Default: false.
+    pub push_inside_enter_counts: bool,
+    /// Whether driver calls are wrapped into runtime calls. Default: off.
+    pub runtime_calls: RuntimeCalls,
+    /// The first correlation id that is given. Near `u32::MAX` it lets a test see them wrap.
+    /// Default: 1. The id 0 is never given.
+    pub first_correlation_id: u32,
+    /// Every so many-th record of the device has `start` and `end` 0, as when CUPTI's device buffers ran
+    /// out; such a record is not counted as dropped. Default: 0, never.
+    pub zero_time_every_nth: u32,
+    /// A code that `cuptiSubscribe` fails with.
+    pub fail_subscribe_with: Option<u32>,
+    /// A code that `cuptiActivityEnable` fails with.
+    pub activity_enable_fails_with: Option<u32>,
+    /// How many bytes of each activity buffer are used at most. With less than a record takes,
+    /// every record is dropped and counted.
+    pub activity_buffer_limit_bytes: Option<u64>,
+    /// How many operations, and how many calls, the truth keeps (the newest are left out, and counted). Default:
+    /// 1,048,576.
+    pub truth_capacity: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cupti_version: CuptiVersion::default(),
+            per_thread_buffers: None,
+            compute_capability: (9, 0),
+            memory_bytes: 8 << 30,
+            queue_depth: 1_024,
+            default_kernel_ns: 2_000,
+            copy_latency_ns: 1_000,
+            copy_bytes_per_ns: 16,
+            host_cost_ns_per_call: 0,
+            push_inside_enter_counts: false,
+            runtime_calls: RuntimeCalls::Off,
+            first_correlation_id: 1,
+            zero_time_every_nth: 0,
+            fail_subscribe_with: None,
+            activity_enable_fails_with: None,
+            activity_buffer_limit_bytes: None,
+            truth_capacity: 1 << 20,
+        }
+    }
+}
+
+macro_rules! setters {
+    ($($name:ident: $type:ty;)*) => {
+        $(
+            #[doc = concat!("Sets [`Config::", stringify!($name), "`](#structfield.", stringify!($name), ").")]
+            #[must_use]
+            pub fn $name(mut self, $name: $type) -> Self {
+                self.$name = $name;
+                self
+            }
+        )*
+    };
+}
+
+impl Config {
+    setters! {
+        cupti_version: CuptiVersion;
+        per_thread_buffers: Option<bool>;
+        compute_capability: (u32, u32);
+        memory_bytes: u64;
+        queue_depth: u32;
+        default_kernel_ns: u64;
+        copy_latency_ns: u64;
+        copy_bytes_per_ns: u64;
+        host_cost_ns_per_call: u64;
+        push_inside_enter_counts: bool;
+        runtime_calls: RuntimeCalls;
+        first_correlation_id: u32;
+        zero_time_every_nth: u32;
+        fail_subscribe_with: Option<u32>;
+        activity_enable_fails_with: Option<u32>;
+        activity_buffer_limit_bytes: Option<u64>;
+        truth_capacity: usize;
+    }
+
+    pub(crate) fn raw(&self) -> abi::RawConfig {
+        let per_thread_by_version = !matches!(self.cupti_version, CuptiVersion::V12_9);
+        abi::RawConfig {
+            cupti_version: self.cupti_version.number(),
+            driver_version: self.cupti_version.driver_number(),
+            per_thread_buffers: self
+                .per_thread_buffers
+                .unwrap_or(per_thread_by_version)
+                .into(),
+            compute_capability_major: self.compute_capability.0,
+            compute_capability_minor: self.compute_capability.1,
+            queue_depth: self.queue_depth.max(1),
+            memory_bytes: self.memory_bytes,
+            default_kernel_ns: self.default_kernel_ns,
+            copy_latency_ns: self.copy_latency_ns,
+            copy_bytes_per_ns: self.copy_bytes_per_ns.max(1),
+            host_cost_ns_per_call: self.host_cost_ns_per_call,
+            push_inside_enter_counts: self.push_inside_enter_counts.into(),
+            runtime_calls: match self.runtime_calls {
+                RuntimeCalls::Off => abi::RUNTIME_CALLS_OFF,
+                RuntimeCalls::SameCorrelationId => abi::RUNTIME_CALLS_SAME_ID,
+                RuntimeCalls::OwnCorrelationId => abi::RUNTIME_CALLS_OWN_ID,
+            },
+            first_correlation_id: self.first_correlation_id.max(1),
+            zero_time_every_nth: self.zero_time_every_nth,
+            fail_subscribe_with: self.fail_subscribe_with.unwrap_or(0),
+            activity_enable_fails_with: self.activity_enable_fails_with.unwrap_or(0),
+            activity_buffer_limit_bytes: self.activity_buffer_limit_bytes.unwrap_or(u64::MAX),
+            truth_capacity: self.truth_capacity as u64,
+        }
+    }
+}

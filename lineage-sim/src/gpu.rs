@@ -1,0 +1,335 @@
+use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
+
+use crate::abi;
+use crate::kernel::{KernelResult, Launch, call_closure, drop_closure};
+use crate::truth::{Call, Counts, Operation, OperationKind, StackDepth, Truth};
+
+/// The simulated GPU of this process: kernels are registered here, and the truth is read here.
+///
+/// A cheap handle; all handles of a process mean the same GPU.
+#[derive(Clone)]
+pub struct Gpu {
+    interface: &'static abi::SimInterface,
+}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Gpu").finish_non_exhaustive()
+    }
+}
+
+/// Why a kernel could not be registered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The name is empty or holds a NUL.
+    #[error("`{0}` cannot be the name of a kernel")]
+    InvalidName(String),
+}
+
+impl Gpu {
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "there is no gpu elsewhere")
+    )]
+    pub(crate) fn new(interface: &'static abi::SimInterface) -> Self {
+        Self { interface }
+    }
+
+    /// Begins the registration of a kernel under the name that the PTX text gives its entry.
+    ///
+    /// A later registration of the same name replaces the earlier one for launches that follow.
+    /// A kernel of the PTX that is never registered runs as timed work of [`Config::default_kernel_ns`](crate::Config).
+    pub fn kernel(&self, name: impl Into<String>) -> KernelBuilder<'_> {
+        KernelBuilder {
+            gpu: self,
+            name: name.into(),
+            duration_ns: u64::MAX,
+            label_argument: u32::MAX,
+        }
+    }
+
+    /// Registers a host function for a kernel: short for [`Gpu::kernel`] and [`KernelBuilder::run`].
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError::InvalidName`].
+    pub fn register_kernel<F>(
+        &self,
+        name: impl Into<String>,
+        host_function: F,
+    ) -> Result<(), RegisterError>
+    where
+        F: Fn(&mut Launch<'_>) -> KernelResult + Send + Sync + 'static,
+    {
+        self.kernel(name).run(host_function)
+    }
+
+    /// What really happened so far. A copy; nothing is taken away.
+    pub fn truth(&self) -> Truth {
+        let mut operations = Collected::<abi::RawOperation>::default();
+        let mut calls = Collected::<abi::RawCall>::default();
+        // SAFETY: the callbacks are called with our own collectors, during the call only.
+        unsafe {
+            (self.interface.each_operation)(collect::<abi::RawOperation>, operations.pointer());
+            (self.interface.each_call)(collect::<abi::RawCall>, calls.pointer());
+        }
+        let counts = self.raw_counts();
+        let mut names = Names::default();
+        let calls: Vec<Call> = calls
+            .items
+            .iter()
+            .map(|raw| call(raw, &mut names))
+            .collect();
+        let ends: HashMap<u64, u64> = calls
+            .iter()
+            .map(|call| (call.ordinal, call.end_ns))
+            .collect();
+        Truth {
+            operations: operations
+                .items
+                .iter()
+                .map(|raw| operation(raw, ends.get(&raw.call_ordinal).copied(), &mut names))
+                .collect(),
+            calls,
+            operations_not_kept: counts.operations_not_kept,
+            calls_not_kept: counts.calls_not_kept,
+        }
+    }
+
+    /// Forgets the truth so far, so that a long run can look at it in parts.
+    pub fn clear_truth(&self) {
+        // SAFETY: takes nothing and returns nothing.
+        unsafe { (self.interface.clear_truth)() }
+    }
+
+    /// Totals, and the external correlation stacks that are not empty.
+    pub fn counts(&self) -> Counts {
+        let raw = self.raw_counts();
+        let mut stacks = Collected::<abi::RawStackDepth>::default();
+        // SAFETY: the callback is called with our own collector, during the call only.
+        unsafe { (self.interface.each_stack)(collect::<abi::RawStackDepth>, stacks.pointer()) };
+        Counts {
+            api_calls: raw.api_calls,
+            work_calls: raw.work_calls,
+            operations_completed: raw.operations_completed,
+            operations_pending: raw.operations_pending,
+            pushes: raw.pushes,
+            pops: raw.pops,
+            pops_of_empty_stacks: raw.pops_of_empty_stacks,
+            records_written: raw.records_written,
+            records_dropped: raw.records_dropped,
+            buffers_requested: raw.buffers_requested,
+            buffers_completed: raw.buffers_completed,
+            panics_caught: raw.panics_caught,
+            allocations: raw.allocations,
+            allocated_bytes: raw.allocated_bytes,
+            stacks: stacks
+                .items
+                .iter()
+                .map(|raw| StackDepth {
+                    thread_id: raw.thread_id,
+                    kind: raw.kind,
+                    depth: raw.depth,
+                })
+                .collect(),
+        }
+    }
+
+    /// The device's clock: nanoseconds of `CLOCK_MONOTONIC`.
+    pub fn now_ns(&self) -> u64 {
+        // SAFETY: takes nothing and returns a number.
+        unsafe { (self.interface.now_ns)() }
+    }
+
+    fn raw_counts(&self) -> abi::RawCounts {
+        let mut raw = abi::RawCounts::default();
+        // SAFETY: `raw` is valid to be written during the call.
+        unsafe { (self.interface.counts)(&mut raw) };
+        raw
+    }
+}
+
+/// A kernel that is being registered; see [`Gpu::kernel`].
+#[derive(Debug)]
+#[must_use = "a kernel is registered by `run`, `run_raw` or `timed`"]
+pub struct KernelBuilder<'a> {
+    gpu: &'a Gpu,
+    name: String,
+    duration_ns: u64,
+    label_argument: u32,
+}
+
+impl KernelBuilder<'_> {
+    /// Tags the parameter with this index (from 0) as the label: it is read from the launch's
+    /// parameters when the kernel runs on the device, and becomes [`Operation::label`]. Parameters
+    /// of 1 to 8 bytes are taken as little-endian numbers.
+    pub fn label_argument(mut self, index: u32) -> Self {
+        self.label_argument = index;
+        self
+    }
+
+    /// How long the kernel runs, in ns; with a host function, at least so long.
+    pub fn duration_ns(mut self, duration_ns: u64) -> Self {
+        self.duration_ns = duration_ns;
+        self
+    }
+
+    /// Registers the kernel as timed work without a host function.
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError::InvalidName`].
+    pub fn timed(self) -> Result<(), RegisterError> {
+        self.register(None, std::ptr::null_mut(), None)
+    }
+
+    /// Registers the kernel with a host function, which runs on the device's thread for every
+    /// launch. It must call no CUDA function.
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError::InvalidName`].
+    pub fn run<F>(self, host_function: F) -> Result<(), RegisterError>
+    where
+        F: Fn(&mut Launch<'_>) -> KernelResult + Send + Sync + 'static,
+    {
+        let user = Box::into_raw(Box::new(host_function)).cast::<c_void>();
+        let outcome = self.register(Some(call_closure::<F>), user, Some(drop_closure::<F>));
+        if outcome.is_err() {
+            // SAFETY: the registration was refused, so nobody else holds `user`.
+            unsafe { drop_closure::<F>(user) };
+        }
+        outcome
+    }
+
+    /// Registers the kernel with a C function and a pointer of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError::InvalidName`].
+    ///
+    /// # Safety
+    ///
+    /// `function` must be sound to call with `user` on another thread for as long as the process
+    /// lives or until the name is registered anew and all its launches have ended, and must not unwind.
+    pub unsafe fn run_raw(
+        self,
+        function: unsafe extern "C" fn(launch: *const RawLaunch, user: *mut c_void) -> i32,
+        user: *mut c_void,
+    ) -> Result<(), RegisterError> {
+        self.register(Some(function), user, None)
+    }
+
+    fn register(
+        self,
+        function: Option<abi::RawKernelFunction>,
+        user: *mut c_void,
+        drop_user: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) -> Result<(), RegisterError> {
+        let raw = abi::RawKernel {
+            name: self.name.as_ptr(),
+            name_bytes: self.name.len(),
+            function,
+            user,
+            drop_user,
+            duration_ns: self.duration_ns,
+            label_argument: self.label_argument,
+        };
+        // SAFETY: `raw` and the name live during the call; the function and its pointer live as
+        // long as `run` and `run_raw` promise.
+        match unsafe { (self.gpu.interface.register_kernel)(&raw) } {
+            abi::OK => Ok(()),
+            _ => Err(RegisterError::InvalidName(self.name)),
+        }
+    }
+}
+
+/// One launch as a C host function sees it: see [`KernelBuilder::run_raw`].
+pub use crate::abi::RawLaunch;
+
+struct Collected<T> {
+    items: Vec<T>,
+}
+
+impl<T> Default for Collected<T> {
+    fn default() -> Self {
+        Self { items: Vec::new() }
+    }
+}
+
+impl<T> Collected<T> {
+    fn pointer(&mut self) -> *mut c_void {
+        std::ptr::from_mut(self).cast()
+    }
+}
+
+/// # Safety
+///
+/// `item` must be valid to read and `collected` a [`Collected<T>`] that nobody else uses meanwhile.
+unsafe extern "C" fn collect<T: Copy>(item: *const T, collected: *mut c_void) {
+    // SAFETY: by this function's own contract.
+    unsafe { (*collected.cast::<Collected<T>>()).items.push(*item) }
+}
+
+/// Names come as pointers that live as long as the process: one `Arc` for each.
+#[derive(Default)]
+struct Names(HashMap<(usize, usize), Arc<str>>);
+
+impl Names {
+    fn get(&mut self, name: *const u8, bytes: usize) -> Arc<str> {
+        self.0
+            .entry((name.addr(), bytes))
+            .or_insert_with(|| {
+                // SAFETY: the interface gives names that live as long as the process.
+                let bytes = unsafe { std::slice::from_raw_parts(name, bytes) };
+                String::from_utf8_lossy(bytes).into()
+            })
+            .clone()
+    }
+}
+
+fn operation(raw: &abi::RawOperation, call_end_ns: Option<u64>, names: &mut Names) -> Operation {
+    Operation {
+        ordinal: raw.ordinal,
+        call_ordinal: raw.call_ordinal,
+        kind: match raw.kind {
+            abi::OPERATION_KERNEL => OperationKind::Kernel,
+            abi::OPERATION_COPY_HOST_TO_DEVICE => OperationKind::CopyHostToDevice,
+            abi::OPERATION_COPY_DEVICE_TO_HOST => OperationKind::CopyDeviceToHost,
+            abi::OPERATION_COPY_DEVICE_TO_DEVICE => OperationKind::CopyDeviceToDevice,
+            _ => OperationKind::Set,
+        },
+        name: (!raw.name.is_null()).then(|| names.get(raw.name, raw.name_bytes)),
+        label: (raw.has_label == 1).then_some(raw.label),
+        bytes: raw.bytes,
+        thread_id: raw.thread_id,
+        call_start_ns: raw.call_start_ns,
+        call_end_ns,
+        start_ns: raw.start_ns,
+        end_ns: raw.end_ns,
+        stream_id: raw.stream_id,
+        context_id: raw.context_id,
+        correlation_id: raw.correlation_id,
+        result: raw.result,
+    }
+}
+
+fn call(raw: &abi::RawCall, names: &mut Names) -> Call {
+    // SAFETY: the interface gives NUL-terminated names that live as long as the process.
+    let bytes = unsafe { CStr::from_ptr(raw.function) }.to_bytes();
+    Call {
+        ordinal: raw.ordinal,
+        function: names.get(bytes.as_ptr(), bytes.len()),
+        callback_id: raw.callback_id,
+        thread_id: raw.thread_id,
+        start_ns: raw.start_ns,
+        end_ns: raw.end_ns,
+        correlation_id: raw.correlation_id,
+        runtime_correlation_id: raw.runtime_correlation_id,
+        result: raw.result,
+        operations: raw.operations,
+    }
+}
