@@ -243,6 +243,18 @@ impl From<LaunchEpoch> for PackedEpoch {
     }
 }
 
+impl From<Attribution> for PackedEpoch {
+    fn from(attribution: Attribution) -> Self {
+        match attribution {
+            Attribution::None => Self::NONE,
+            Attribution::Epoch(epoch) => epoch.pack(),
+            Attribution::Detached(reason) => Self::detached(reason),
+            Attribution::BoundaryWithoutEpoch => Self::BOUNDARY_WITHOUT_EPOCH,
+            Attribution::Foreign(bits) => Self::from_bits(bits),
+        }
+    }
+}
+
 impl fmt::Debug for PackedEpoch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PackedEpoch({:?})", self.unpack())

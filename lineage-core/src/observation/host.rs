@@ -64,8 +64,18 @@ pub struct Declared {
     pub name: Arc<str>,
     /// Where in the source.
     pub site: Option<Site>,
-    /// The span it belongs to, as far as it was known then.
-    pub parent: Option<W3cParent>,
+}
+
+/// The span that an epoch's work belongs to became known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Parented {
+    /// The epoch.
+    pub epoch: LaunchEpoch,
+    /// The span.
+    pub parent: W3cParent,
+    /// When.
+    pub at: HostNanos,
 }
 
 /// Kind of an edge between epochs.

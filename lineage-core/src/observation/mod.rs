@@ -12,7 +12,7 @@ pub use device::{
 };
 pub use host::{
     Abandoned, Call, CarrierKind, Declared, Gap, Handoff, LinkKind, Linked, Mark, Marked, Misuse,
-    MisuseKind, Named, Received, Retired, RetiredAs, Scope, Sent, Site, Stepped, ThreadEnded,
+    MisuseKind, Named, Parented, Received, Retired, RetiredAs, Scope, Sent, Site, Stepped, ThreadEnded,
     ThreadStarted,
 };
 
@@ -65,6 +65,8 @@ events! {
     ThreadEnded(ThreadEnded),
     /// Work was declared: an epoch begins.
     Declared(Declared),
+    /// The span that an epoch belongs to became known.
+    Parented(Parented),
     /// An edge between two epochs.
     Linked(Linked),
     /// An epoch's version rose.
