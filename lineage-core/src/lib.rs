@@ -2,9 +2,21 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod carrier;
+mod epoch;
 pub mod evidence;
 pub mod fault;
+pub mod hook;
+#[cfg_attr(not(feature = "record"), path = "hot/off.rs")]
+mod hot;
 pub mod id;
+#[cfg(feature = "jsonl")]
+pub mod ledger;
 pub mod observation;
 pub mod row;
+mod scope;
 pub mod source;
+
+pub use epoch::{DeclareError, Epoch, HasEpoch};
+pub use id::{Attribution, LaunchEpoch};
+pub use scope::{LaunchScope, Scope, current, detached, enter_for_launch, launch, raw};

@@ -1,0 +1,74 @@
+//! Carriers: how an epoch crosses a thread or task boundary.
+
+use std::panic::Location;
+
+use crate::epoch::{Epoch, HasEpoch};
+use crate::hot::{Handle, RawSite};
+use crate::id::LaunchEpoch;
+use crate::observation::{CarrierKind, Handoff};
+
+/// An unopened handoff: it holds its epoch alive until its work goes on elsewhere.
+///
+/// Opened, it was *received*. Dropped unopened, its work was dropped with it, as when a receiver
+/// is cancelled: *abandoned*, which is no fault. [Forgotten](Self::forget), the work goes on
+/// without its epoch: fault L05.
+#[derive(Debug, Default)]
+#[must_use = "a carrier that is dropped says that its work was dropped"]
+pub struct Carrier(Option<Held>);
+
+struct Held {
+    handle: Handle,
+    handoff: Handoff,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.handoff.fmt(f)
+    }
+}
+
+impl Carrier {
+    /// Sends an epoch off. A carrier of an inert epoch carries nothing and records nothing.
+    #[track_caller]
+    pub fn new(epoch: &Epoch, kind: CarrierKind) -> Self {
+        let site = RawSite::of(Location::caller());
+        Self(epoch.handle().map(|handle| Held {
+            handle: handle.clone(),
+            handoff: handle.send(kind, site),
+        }))
+    }
+
+    /// Sends the current epoch of this thread off.
+    #[track_caller]
+    pub fn of_current(kind: CarrierKind) -> Self {
+        Self::new(&Epoch::current(), kind)
+    }
+
+    /// Opens it where its work goes on, and gives the epoch that came along.
+    pub fn open(mut self) -> Epoch {
+        let Some(held) = self.0.take() else {
+            return Epoch::inert();
+        };
+        held.handle.receive(held.handoff);
+        Epoch::from_handle(held.handle)
+    }
+
+    /// Lets the work go on without its epoch: the handoff is neither received nor abandoned.
+    pub fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl HasEpoch for Carrier {
+    fn epoch(&self) -> Option<LaunchEpoch> {
+        self.0.as_ref().map(|held| held.handoff.epoch)
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        if let Some(held) = self.0.take() {
+            held.handle.abandon(held.handoff);
+        }
+    }
+}

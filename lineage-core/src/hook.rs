@@ -1,0 +1,132 @@
+//! Hooks through which crates that know CUDA or a runtime plug into the core.
+//!
+//! A hook is set once per process and stays: what it does when no session of its own is live is
+//! nothing.
+
+use std::sync::OnceLock;
+
+use crate::id::{CorrelationId, HostNanos, PackedEpoch, TaskId};
+use crate::observation::{ApiDomain, OperationsDue};
+
+/// What a launch boundary does beyond setting the current epoch: CUPTI's external correlation.
+pub trait BoundaryHook: Sync {
+    /// Pushes an id on the calling thread's stack.
+    fn push(&self, id: PackedEpoch) -> PushToken;
+
+    /// Pops what `push` pushed, if it did. Never called for a token twice, nor out of order.
+    fn pop(&self, token: PushToken, id: PackedEpoch);
+}
+
+/// What became of a push. A pop is due only if it succeeded, and in the same session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PushToken {
+    /// Number of the session in which it was pushed.
+    pub session: u32,
+    /// Whether it reached the stack.
+    pub pushed: bool,
+}
+
+impl PushToken {
+    /// Nothing was pushed, nothing is to be popped.
+    pub const NOT_PUSHED: Self = Self {
+        session: 0,
+        pushed: false,
+    };
+}
+
+/// A hook of this kind is set already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a {0} hook is already set in this process")]
+pub struct HookAlreadySet(&'static str);
+
+static BOUNDARY: OnceLock<&'static dyn BoundaryHook> = OnceLock::new();
+static TASK: OnceLock<fn() -> Option<TaskId>> = OnceLock::new();
+
+/// Sets what launch boundaries call.
+///
+/// # Errors
+/// [`HookAlreadySet`], in which case the earlier one stays.
+pub fn set_boundary_hook(hook: &'static dyn BoundaryHook) -> Result<(), HookAlreadySet> {
+    BOUNDARY.set(hook).map_err(|_| HookAlreadySet("boundary"))
+}
+
+/// Sets what tells the calling task's id. It is called when scopes are entered, so it must cost a
+/// few nanoseconds at most.
+///
+/// # Errors
+/// [`HookAlreadySet`], in which case the earlier one stays.
+pub fn set_task_id_hook(hook: fn() -> Option<TaskId>) -> Result<(), HookAlreadySet> {
+    TASK.set(hook).map_err(|_| HookAlreadySet("task id"))
+}
+
+#[cfg(feature = "record")]
+pub(crate) fn push(id: PackedEpoch) -> PushToken {
+    BOUNDARY
+        .get()
+        .map_or(PushToken::NOT_PUSHED, |hook| hook.push(id))
+}
+
+#[cfg(feature = "record")]
+pub(crate) fn pop(token: PushToken, id: PackedEpoch) {
+    if let (true, Some(hook)) = (token.pushed, BOUNDARY.get()) {
+        hook.pop(token, id);
+    }
+}
+
+#[cfg(feature = "record")]
+pub(crate) fn task() -> Option<TaskId> {
+    TASK.get().and_then(|hook| hook())
+}
+
+/// What the API callback reads when a call is entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallSnapshot {
+    /// What was current on the calling thread.
+    pub attribution: PackedEpoch,
+    /// Whether the thread was inside a launch boundary.
+    pub in_boundary: bool,
+    /// The calling task.
+    pub task: Option<TaskId>,
+    /// When.
+    pub at: HostNanos,
+}
+
+/// What the API callback knows when a call is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLeft {
+    /// The interface.
+    pub domain: ApiDomain,
+    /// CUPTI's callback id of the function.
+    pub cbid: u32,
+    /// CUPTI's number of the call.
+    pub correlation: CorrelationId,
+    /// The function's own result code.
+    pub result: u32,
+    /// How many operations are due.
+    pub due: OperationsDue,
+    /// When it was left; `None` if its exit was never seen.
+    pub exited: Option<HostNanos>,
+}
+
+/// To be called on the launching thread when a call that asks for work is entered. From the first
+/// time on, the thread's scopes are recorded.
+pub fn call_entered() -> CallSnapshot {
+    crate::hot::call_entered()
+}
+
+/// To be called on the launching thread when the call is left: writes one record.
+pub fn call_left(snapshot: &CallSnapshot, call: &CallLeft) {
+    crate::hot::call_left(snapshot, call);
+}
+
+/// Now, in nanoseconds of the session's clock.
+pub fn now() -> u64 {
+    crate::hot::now()
+}
+
+/// To be called in the child of a fork: recording is off there until the child starts a session of
+/// its own. Only sets a flag, so an atfork handler may call it.
+pub fn mark_forked_child() {
+    crate::hot::mark_forked_child();
+}

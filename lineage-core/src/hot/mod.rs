@@ -1,0 +1,234 @@
+//! The hot path: what runs on the application's threads. No lock, no allocation after warm-up.
+//!
+//! ```text
+//!  Epoch ──► slab      who is live, how many handles, which version
+//!    │
+//!  enter ──► thread    the current epoch, open scopes, CUPTI's stack
+//!    │
+//!  record ─► ring ───► drain thread
+//! ```
+
+mod clock;
+mod intern;
+mod record;
+mod ring;
+mod slab;
+mod thread;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::hook::{CallLeft, CallSnapshot};
+use crate::id::{Attribution, DetachedReason, LaunchEpoch, PackedEpoch, W3cParent};
+use crate::observation::{CarrierKind, Handoff, LinkKind, Mark, MisuseKind};
+
+pub(crate) use clock::{get as clock, now, set as set_clock};
+pub(crate) use intern::{RawSite, Resolver};
+pub(crate) use record::{decode, written_at};
+pub(crate) use ring::Popped;
+pub(crate) use slab::{Exhausted, MAX_LIVE};
+pub(crate) use thread::{
+    AFTER_SHUTDOWN, ARRIVALS, Entering, RECORDING, ThreadRing, Token, call_entered, recording,
+};
+
+use slab::Place;
+
+/// Declarations that failed, for the session's count.
+pub(crate) static NOT_DECLARED: AtomicU64 = AtomicU64::new(0);
+
+/// One handle of a live epoch: an owner or a carrier.
+pub(crate) struct Handle {
+    epoch: LaunchEpoch,
+    place: Place,
+}
+
+impl Handle {
+    pub(crate) fn declare(name: &'static str, site: RawSite) -> Result<Option<Self>, Exhausted> {
+        let Some(session) = recording() else {
+            return Ok(None);
+        };
+        let made = slab::declare(session).inspect_err(|_| {
+            NOT_DECLARED.fetch_add(1, Ordering::Relaxed);
+        });
+        let (place, epoch) = made?;
+        let (name, site) = (intern::name(name), intern::site(site));
+        let words = record::declared(epoch, now(), crate::hook::task(), name, site);
+        thread::record(session, &words);
+        Ok(Some(Self { epoch, place }))
+    }
+
+    /// A handle of what is current here, if that is an epoch and still live.
+    pub(crate) fn current() -> Option<Self> {
+        let (packed, place) = thread::current_place()?;
+        let epoch = packed.unpack().epoch()?;
+        slab::acquire(place).then_some(Self { epoch, place })
+    }
+
+    pub(crate) fn epoch(&self) -> LaunchEpoch {
+        self.epoch
+    }
+
+    /// The session it was declared in, if that one still records.
+    fn session(&self) -> Option<u32> {
+        let session = self.place.slot().session();
+        if recording() == Some(session) {
+            return Some(session);
+        }
+        AFTER_SHUTDOWN.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    fn note(&self, words: impl FnOnce(u64) -> ring::Words) {
+        if let Some(session) = self.session() {
+            thread::record(session, &words(now()));
+        }
+    }
+
+    pub(crate) fn link(&self, from: LaunchEpoch, kind: LinkKind) {
+        self.note(|at| record::linked(self.epoch, from, kind, at));
+    }
+
+    /// The next version, sharing this one's place; `None` if ids are used up.
+    pub(crate) fn step(&self, retry: bool) -> Option<Self> {
+        let Some(step) = self.place.slot().step() else {
+            NOT_DECLARED.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        self.place.slot().clone_handle();
+        let next = Self {
+            epoch: step.epoch,
+            place: self.place,
+        };
+        next.note(|at| record::stepped(step.epoch, at));
+        if let Some(earlier) = step.continues {
+            next.link(earlier, LinkKind::Continues);
+        }
+        if retry {
+            next.link(self.epoch, LinkKind::Retry);
+        }
+        Some(next)
+    }
+
+    pub(crate) fn mark(&self, mark: Mark) {
+        if mark == Mark::Cancelled {
+            self.place.slot().cancel();
+        }
+        self.note(|at| record::marked(self.epoch, mark, at));
+    }
+
+    pub(crate) fn set_parent(&self, parent: W3cParent) -> bool {
+        let set = self.place.slot().set_parent(parent);
+        if set {
+            self.note(|at| record::parented(self.epoch, parent, at));
+        }
+        set
+    }
+
+    pub(crate) fn parent(&self) -> Option<W3cParent> {
+        self.place.slot().parent()
+    }
+
+    pub(crate) fn enter(&self, how: Entering) -> Token {
+        match self.session() {
+            Some(_) => thread::enter(self.epoch.pack(), self.place, how),
+            None => Token::NOT_ENTERED,
+        }
+    }
+
+    pub(crate) fn send(&self, carrier: CarrierKind, site: RawSite) -> Handoff {
+        let handoff = Handoff {
+            id: thread::next_handoff(),
+            epoch: self.epoch,
+            carrier,
+        };
+        self.note(|at| record::sent(handoff, at, intern::site(site)));
+        handoff
+    }
+
+    pub(crate) fn receive(&self, handoff: Handoff) {
+        self.note(|at| record::received(handoff, at, crate::hook::task()));
+    }
+
+    pub(crate) fn abandon(&self, handoff: Handoff) {
+        self.note(|at| record::abandoned(handoff, at));
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Self {
+        self.place.slot().clone_handle();
+        Self {
+            epoch: self.epoch,
+            place: self.place,
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Some(released) = slab::release(self.place) {
+            thread::record_retired(&released);
+        }
+    }
+}
+
+/// What is current on this thread.
+pub(crate) fn current() -> Attribution {
+    thread::current().unpack()
+}
+
+/// Enters a scope of no epoch, for a stated reason.
+pub(crate) fn enter_detached(reason: &'static str) -> Token {
+    if recording().is_none() {
+        return Token::NOT_ENTERED;
+    }
+    let packed = PackedEpoch::detached(DetachedReason(intern::reason(reason)));
+    thread::enter(packed, Place::NOWHERE, Entering::Scope)
+}
+
+/// Enters a launch boundary for whatever is current.
+pub(crate) fn enter_boundary() -> Token {
+    if recording().is_none() {
+        return Token::NOT_ENTERED;
+    }
+    let nothing = (PackedEpoch::NONE, Place::NOWHERE);
+    match thread::current_place().unwrap_or(nothing) {
+        (PackedEpoch::NONE, place) => thread::enter(
+            PackedEpoch::BOUNDARY_WITHOUT_EPOCH,
+            place,
+            Entering::Boundary,
+        ),
+        (packed, place) => thread::enter(packed, place, Entering::Boundary),
+    }
+}
+
+/// Ends a scope; `guard` if it was a guard's, which may have been held across an await.
+pub(crate) fn exit(token: Token, guard: bool) {
+    thread::exit(token, guard);
+}
+
+pub(crate) fn misuse(kind: MisuseKind, attribution: Attribution, value: u64) {
+    thread::misuse(kind, PackedEpoch::from(attribution), value);
+}
+
+pub(crate) fn call_left(snapshot: &CallSnapshot, call: &CallLeft) {
+    thread::call_left(&record::CallRecord {
+        packed: snapshot.attribution,
+        in_boundary: snapshot.in_boundary,
+        task: snapshot.task,
+        domain: call.domain,
+        cbid: call.cbid,
+        correlation: call.correlation,
+        result: call.result,
+        due: call.due,
+        entered: snapshot.at.0,
+        exited: call.exited.map(|at| at.0),
+    });
+}
+
+/// In the child of a fork: only stores a flag, since an atfork handler may do no more.
+pub(crate) fn mark_forked_child() {
+    RECORDING.store(0, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+pub(crate) use thread::open_scopes;
