@@ -59,6 +59,19 @@ impl Carrier {
     }
 }
 
+/// One more handoff of the same epoch, by the same kind of carrier: for values that are cloned on
+/// their way, as through a broadcast channel.
+impl Clone for Carrier {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        let site = RawSite::of(Location::caller());
+        Self(self.0.as_ref().map(|held| Held {
+            handle: held.handle.clone(),
+            handoff: held.handle.send(held.handoff.carrier, site),
+        }))
+    }
+}
+
 impl HasEpoch for Carrier {
     fn epoch(&self) -> Option<LaunchEpoch> {
         self.0.as_ref().map(|held| held.handoff.epoch)

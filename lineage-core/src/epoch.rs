@@ -128,10 +128,20 @@ impl Epoch {
     /// Declares a part of this work: one `Fork` link to this epoch.
     #[track_caller]
     pub fn fork(&self, name: &'static str) -> Self {
+        self.fork_at_site(name, RawSite::of(Location::caller()))
+    }
+
+    /// Declares a part of this work for a call site that is known by other means, as a tracing
+    /// span's.
+    pub fn fork_at(&self, name: &'static str, file: &'static str, line: u32, column: u32) -> Self {
+        self.fork_at_site(name, RawSite::new(file, line, column))
+    }
+
+    fn fork_at_site(&self, name: &'static str, site: RawSite) -> Self {
         let Some(parent) = &self.0 else {
             return Self::inert();
         };
-        let fork = Self::declare_at_site(name, RawSite::of(Location::caller()));
+        let fork = Self::declare_at_site(name, site);
         if let Some(handle) = &fork.0 {
             handle.link(parent.epoch(), LinkKind::Fork);
         }
