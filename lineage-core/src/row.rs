@@ -44,6 +44,8 @@ pub enum Unattributed {
     ForeignThread,
     /// The driver launched it for itself.
     InternalLaunch,
+    /// Its call lies before or after what was recorded, so nothing can be said of it.
+    OutsideRecording,
     /// No evidence of any epoch exists: the recording has none.
     NoEpochEvidence,
 }
@@ -128,7 +130,8 @@ pub struct Row {
     pub faults: Vec<FaultCode>,
     /// It was bound to an epoch that had been retired by then: information, not a fault.
     pub after_retirement: bool,
-    /// An earlier row of this call said that it had no operation; this one takes its place.
+    /// An earlier row said that this call had no operation, or that this operation had no call;
+    /// this one takes its place.
     pub supersedes: bool,
 }
 

@@ -1,0 +1,68 @@
+//! What the correlator may hold.
+
+/// Bounds of the correlator's memory, and the clock's error.
+///
+/// Where a bound is reached, the oldest is forgotten: a call or an operation is given as a row as
+/// it stands, with L07, and counted under
+/// [`DropSite::Correlator`](crate::observation::DropSite::Correlator). The defaults hold about
+/// 250 MB when every bound is reached at once; a server whose calls are joined within seconds
+/// stays under 50 MB.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The clock's error in nanoseconds: an order of two times is only called impossible beyond
+    /// it. Default 1,000.
+    pub epsilon_ns: u64,
+    /// Calls and operations of one CUPTI session that are not joined yet. About 600 bytes each.
+    /// Default 262,144.
+    pub open_calls: usize,
+    /// Calls of one CUPTI session that are joined, kept so that a duplicate or the record of the
+    /// enclosing runtime call finds them. They are forgotten without a fault. About 600 bytes
+    /// each. Default 32,768.
+    pub joined_calls: usize,
+    /// Calls of one CUPTI session that were given as lost, kept so that a late operation
+    /// supersedes the row. They are forgotten without a fault. About 600 bytes each.
+    /// Default 32,768.
+    pub lost_calls: usize,
+    /// Records of one CUPTI session without a time, or without a call to place them by, that wait
+    /// for one. About 300 bytes each. Default 8,192.
+    pub unplaced: usize,
+    /// Epochs, retired ones among them while something about them is undecided. About 300 bytes
+    /// each. Default 262,144.
+    pub epochs: usize,
+    /// Handoffs of one epoch that are neither opened nor abandoned. 40 bytes each.
+    /// Default 65,536.
+    pub handoffs_per_epoch: usize,
+    /// Threads and tasks that one epoch is known to have come to. 32 bytes each. Beyond it
+    /// reachability is not denied any more. Default 256.
+    pub places_per_epoch: usize,
+    /// Threads of one process. Default 16,384.
+    pub threads: usize,
+    /// Ended scopes of one thread that are kept for calls which only CUPTI saw. 72 bytes each.
+    /// Default 1,024.
+    pub scopes_per_thread: usize,
+    /// Calls of one thread that wait for their scope to end. 64 bytes each. Default 8,192.
+    pub calls_awaiting_scope: usize,
+    /// Rows, and as many faults, that were not drained yet. About 900 bytes each. Drain after every
+    /// batch of observations. Default 1,048,576.
+    pub undrained: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            epsilon_ns: 1_000,
+            open_calls: 1 << 18,
+            joined_calls: 1 << 15,
+            lost_calls: 1 << 15,
+            unplaced: 1 << 13,
+            epochs: 1 << 18,
+            handoffs_per_epoch: 1 << 16,
+            places_per_epoch: 1 << 8,
+            threads: 1 << 14,
+            scopes_per_thread: 1 << 10,
+            calls_awaiting_scope: 1 << 13,
+            undrained: 1 << 20,
+        }
+    }
+}
