@@ -3,6 +3,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod carrier;
+pub mod correlator;
 mod epoch;
 pub mod evidence;
 pub mod fault;
@@ -15,8 +16,11 @@ pub mod ledger;
 pub mod observation;
 pub mod row;
 mod scope;
+mod session;
 pub mod source;
+pub mod totals;
 
 pub use epoch::{DeclareError, Epoch, HasEpoch};
 pub use id::{Attribution, LaunchEpoch};
 pub use scope::{LaunchScope, Scope, current, detached, enter_for_launch, launch, raw};
+pub use session::{DeviceEvidence, Lineage, LineageBuilder, Report, StartError};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::id::HostNanos;
 use crate::observation::Observation;
 use crate::row::{LooseFault, Row};
 
@@ -69,8 +70,41 @@ pub trait EvidenceSource: Send {
     fn stop(&mut self, within: Duration, out: &mut dyn FnMut(Observation));
 }
 
-/// Where a session's observations and rows go. Called on the drain thread, in order.
+/// The session that a sink is given: what a file's header or a resource's attributes say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// The recording process.
+    pub process: uuid::Uuid,
+    /// The service's name, as given to the builder.
+    pub service: Arc<str>,
+    /// When the session started, on its own clock.
+    pub started: HostNanos,
+}
+
+impl SessionInfo {
+    /// A session of this process and service.
+    pub fn new(process: uuid::Uuid, service: impl Into<Arc<str>>, started: HostNanos) -> Self {
+        Self {
+            process,
+            service: service.into(),
+            started,
+        }
+    }
+}
+
+/// Where a session's observations and rows go. Called in order, on the drain thread but for
+/// `begin`.
 pub trait Sink: Send {
+    /// The session starts. Called once, on the thread that starts it.
+    ///
+    /// # Errors
+    /// A message for a person; the session does not start.
+    fn begin(&mut self, session: &SessionInfo) -> Result<(), SinkError> {
+        let _ = session;
+        Ok(())
+    }
+
     /// Takes observations.
     ///
     /// # Errors

@@ -229,6 +229,3 @@ pub(crate) fn call_left(snapshot: &CallSnapshot, call: &CallLeft) {
 pub(crate) fn mark_forked_child() {
     RECORDING.store(0, Ordering::Relaxed);
 }
-
-#[cfg(test)]
-pub(crate) use thread::open_scopes;

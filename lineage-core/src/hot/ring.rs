@@ -307,8 +307,31 @@ mod tests {
 mod loom_model {
     use super::*;
 
-    /// Push, drain and thread exit in every interleaving: what is read is a prefix without holes
-    /// but the marked ones, no record is torn, and nothing is lost without being counted.
+    /// What a consumer has seen: a prefix without holes but the marked ones, no record torn.
+    #[derive(Default)]
+    struct Seen {
+        records: u64,
+        missing: u64,
+    }
+
+    impl Seen {
+        fn next(&self) -> u64 {
+            self.records + self.missing
+        }
+
+        fn take(&mut self, consumer: &mut Consumer) {
+            consumer.drain(|popped| match popped {
+                Popped::Record(words) => {
+                    let next = self.next();
+                    assert_eq!((words[1], words[2], words[7]), (next, next, !next));
+                    self.records += 1;
+                }
+                Popped::Gap(count) => self.missing += count,
+            });
+        }
+    }
+
+    /// Push, drain and thread exit in every interleaving: nothing is lost without being counted.
     #[test]
     fn push_drain_and_exit_lose_nothing_but_what_is_counted() {
         const RECORDS: u64 = 4;
@@ -318,28 +341,21 @@ mod loom_model {
                 for number in 0..RECORDS {
                     producer.push(&[1 << 56, number, number, 0, 0, 0, 0, !number]);
                 }
+                producer.close(7);
             });
-            let (mut seen, mut missing, mut next) = (0, 0, 0);
-            let mut take = |consumer: &mut Consumer| {
-                consumer.drain(|popped| match popped {
-                    Popped::Record(words) => {
-                        assert_eq!((words[1], words[2], words[7]), (next, next, !next));
-                        (seen, next) = (seen + 1, next + 1);
-                    }
-                    Popped::Gap(count) => (missing, next) = (missing + count, next + count),
-                });
-            };
-            take(&mut consumer);
+            let mut seen = Seen::default();
+            seen.take(&mut consumer);
             if consumer.is_closed() {
-                take(&mut consumer);
-                let missing_at_the_end = consumer.trailing_gap();
-                assert_eq!(next + missing_at_the_end, RECORDS);
+                // Closed and drained after that: all is known although nothing was joined.
+                seen.take(&mut consumer);
+                seen.missing += consumer.trailing_gap();
+                assert_eq!(seen.next(), RECORDS);
             }
             writer.join().expect("the writer does not panic");
-            assert!(consumer.is_closed());
-            take(&mut consumer);
-            missing += consumer.trailing_gap();
-            assert_eq!(seen + missing, RECORDS);
+            assert_eq!(consumer.closed_at(), Some(7));
+            seen.take(&mut consumer);
+            seen.missing += consumer.trailing_gap();
+            assert_eq!(seen.next(), RECORDS);
         });
     }
 }

@@ -394,11 +394,15 @@ impl ThreadState {
 impl Drop for ThreadState {
     fn drop(&mut self) {
         let leaked = std::mem::take(self.entries.get_mut());
-        let Some(writer) = self.writer.get_mut().take() else {
-            return;
-        };
-        if recording() == Some(writer.session) {
-            for entry in leaked.iter().filter(|entry| !entry.tombstone) {
+        let mut leaked = leaked.iter().filter(|entry| !entry.tombstone).peekable();
+        let current = recording();
+        let mut writer = self.writer.get_mut().take();
+        if let (Some(session), true, true) = (current, leaked.peek().is_some(), writer.is_none()) {
+            writer = Some(self.attach(session));
+        }
+        let Some(writer) = writer else { return };
+        if current == Some(writer.session) {
+            for entry in leaked {
                 let kind = MisuseKind::ScopeLeaked;
                 let words = record::misused(kind, entry.packed, entry.token, clock::now());
                 writer.producer.push(&words);
@@ -419,9 +423,4 @@ fn system_thread_id() -> u64 {
 fn system_thread_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-#[cfg(test)]
-pub(crate) fn open_scopes() -> usize {
-    STATE.with(|state| state.entries.borrow().len())
 }

@@ -1,0 +1,218 @@
+//! Rings and source, correlator, memory, sinks: one pass after the other, all on one thread.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::rings::Rings;
+use crate::correlator::Correlator;
+use crate::hot;
+use crate::id::HostNanos;
+use crate::observation::{DeviceSession, DropSite, Dropped, Event, Observation};
+use crate::row::{LooseFault, Row};
+use crate::session::{DeviceEvidence, LineageBuilder, Report};
+use crate::source::{EvidenceSource, NoEvidence, Sink, SinkError};
+use crate::totals::Totals;
+
+pub(super) struct Pipeline {
+    process: Uuid,
+    rings: Rings,
+    source: Option<Box<dyn EvidenceSource>>,
+    correlator: Correlator,
+    sinks: Vec<Box<dyn Sink>>,
+    memory: Memory,
+    device: DeviceEvidence,
+    events: Vec<Event>,
+    batch: Vec<Observation>,
+    rows: Vec<Row>,
+    faults: Vec<LooseFault>,
+}
+
+impl Pipeline {
+    pub(super) fn new(builder: LineageBuilder, process: Uuid, session: u32) -> Self {
+        Self {
+            process,
+            rings: Rings::new(session),
+            source: builder.source,
+            correlator: Correlator::new(builder.limits),
+            sinks: builder.sinks,
+            memory: Memory::new(builder.keep_in_memory),
+            device: DeviceEvidence::NotAsked,
+            events: Vec::new(),
+            batch: Vec::new(),
+            rows: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// The source could not start: the session goes on without it, and says so.
+    pub(super) fn source_is_absent(&mut self, absent: &NoEvidence) {
+        self.source = None;
+        let why = absent.why.clone();
+        let event = DeviceSession::Absent {
+            why,
+            at: HostNanos(hot::now()),
+        };
+        self.batch.push(Observation::live(event));
+    }
+
+    /// One pass: everything that is there by now goes all the way.
+    pub(super) fn collect(&mut self) {
+        self.rings.drain(&mut self.events);
+        if let Some(source) = &mut self.source {
+            source.drain(&mut |observation| self.batch.push(observation));
+        }
+        self.pass_on(false);
+    }
+
+    /// Asks the source for its complete buffers.
+    pub(super) fn flush(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.flush();
+        }
+    }
+
+    /// Ends in order: device evidence first, while the application's threads still record; then
+    /// the rings; then what the correlator held back.
+    pub(super) fn stop(&mut self, within: Duration) {
+        self.collect();
+        if let Some(mut source) = self.source.take() {
+            source.stop(within, &mut |observation| self.batch.push(observation));
+        }
+        hot::RECORDING.store(0, Ordering::Release);
+        self.rings.finish(&mut self.events);
+        self.pass_on(true);
+        for at in 0..self.sinks.len() {
+            let finished = self.sinks[at].finish();
+            self.note_sink(finished);
+        }
+    }
+
+    fn pass_on(&mut self, last: bool) {
+        self.batch
+            .extend(self.events.drain(..).map(Observation::live));
+        self.note_counter(&hot::AFTER_SHUTDOWN, DropSite::AfterShutdown);
+        self.note_counter(&hot::NOT_DECLARED, DropSite::Declare);
+        for observation in &self.batch {
+            if let Event::DeviceSession(session) = &observation.event {
+                self.device = device_evidence(session, &self.device);
+            }
+            self.correlator.observe(observation);
+        }
+        if last {
+            self.correlator.end();
+        }
+        self.correlator.drain(&mut self.rows, &mut self.faults);
+        let mut outcomes = Vec::new();
+        for sink in &mut self.sinks {
+            if !self.batch.is_empty() {
+                outcomes.push(sink.observations(&self.batch));
+            }
+            if !(self.rows.is_empty() && self.faults.is_empty()) {
+                outcomes.push(sink.rows(&self.rows, &self.faults));
+            }
+        }
+        self.memory
+            .keep(&mut self.batch, &mut self.rows, &mut self.faults);
+        for outcome in outcomes {
+            self.note_sink(outcome);
+        }
+    }
+
+    fn note_counter(&mut self, counter: &AtomicU64, site: DropSite) {
+        let count = counter.swap(0, Ordering::Relaxed);
+        if count > 0 {
+            let at = HostNanos(hot::now());
+            self.batch
+                .push(Observation::live(Dropped { site, count, at }));
+        }
+    }
+
+    fn note_sink(&mut self, outcome: Result<(), SinkError>) {
+        if outcome.is_err() {
+            let at = HostNanos(hot::now());
+            let dropped = Dropped {
+                site: DropSite::Sink,
+                count: 1,
+                at,
+            };
+            self.correlator.observe(&Observation::live(dropped));
+        }
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.correlator.pending()
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.correlator.totals().clone()
+    }
+
+    pub(super) fn report(&self) -> Report {
+        Report {
+            process: self.process,
+            observations: self.memory.observations.iter().cloned().collect(),
+            rows: self.memory.rows.iter().cloned().collect(),
+            faults: self.memory.faults.iter().cloned().collect(),
+            totals: self.totals(),
+            not_kept: self.memory.not_kept,
+            device: self.device.clone(),
+        }
+    }
+}
+
+fn device_evidence(session: &DeviceSession, before: &DeviceEvidence) -> DeviceEvidence {
+    match session {
+        DeviceSession::Started {
+            version,
+            external_correlation,
+            ..
+        } => DeviceEvidence::Present {
+            cupti_version: *version,
+            external_correlation: *external_correlation,
+        },
+        DeviceSession::Absent { why, .. } => DeviceEvidence::Absent { why: why.clone() },
+        DeviceSession::Ended { .. } => before.clone(),
+    }
+}
+
+/// The newest observations, rows and faults, as many of each as there is room for.
+struct Memory {
+    room: usize,
+    observations: VecDeque<Observation>,
+    rows: VecDeque<Row>,
+    faults: VecDeque<LooseFault>,
+    not_kept: u64,
+}
+
+impl Memory {
+    fn new(room: usize) -> Self {
+        let (observations, rows, faults) = Default::default();
+        Self {
+            room,
+            observations,
+            rows,
+            faults,
+            not_kept: 0,
+        }
+    }
+
+    fn keep(
+        &mut self,
+        observations: &mut Vec<Observation>,
+        rows: &mut Vec<Row>,
+        faults: &mut Vec<LooseFault>,
+    ) {
+        fn keep<T>(room: usize, kept: &mut VecDeque<T>, new: &mut Vec<T>) -> u64 {
+            kept.extend(new.drain(..));
+            let surplus = kept.len().saturating_sub(room);
+            kept.drain(..surplus);
+            surplus as u64
+        }
+        self.not_kept += keep(self.room, &mut self.observations, observations)
+            + keep(self.room, &mut self.rows, rows)
+            + keep(self.room, &mut self.faults, faults);
+    }
+}

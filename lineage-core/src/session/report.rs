@@ -1,0 +1,88 @@
+//! What a session hands to a person or a test.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::observation::Observation;
+use crate::row::{LooseFault, Row};
+use crate::totals::Totals;
+
+/// Whether the device was observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeviceEvidence {
+    /// No source was given to the session, or it does not record.
+    NotAsked,
+    /// Collected, by a CUPTI of this version (as `cuptiGetVersion` gives it).
+    Present {
+        /// The version.
+        cupti_version: u32,
+        /// Whether external correlation records come; `None` until that is known.
+        external_correlation: Option<bool>,
+    },
+    /// Asked for, and not to be had.
+    Absent {
+        /// Why, for a person.
+        why: Arc<str>,
+    },
+}
+
+/// Written as one line, for example `no device evidence: libcupti was not found`.
+impl std::fmt::Display for DeviceEvidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotAsked => f.write_str("no device evidence: none was asked for"),
+            Self::Present {
+                cupti_version,
+                external_correlation,
+            } => {
+                write!(
+                    f,
+                    "device evidence: CUPTI {cupti_version}, external correlation "
+                )?;
+                f.write_str(match external_correlation {
+                    Some(true) => "present",
+                    Some(false) => "absent",
+                    None => "not seen yet",
+                })
+            }
+            Self::Absent { why } => write!(f, "no device evidence: {why}"),
+        }
+    }
+}
+
+/// What a session observed and concluded.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The recording process.
+    pub process: Uuid,
+    /// The observations kept in memory, oldest first.
+    pub observations: Vec<Observation>,
+    /// The rows kept in memory, oldest first.
+    pub rows: Vec<Row>,
+    /// The faults that belong to no row.
+    pub faults: Vec<LooseFault>,
+    /// Counts of everything, kept or not.
+    pub totals: Totals,
+    /// Observations, rows and faults that memory had no room for.
+    pub not_kept: u64,
+    /// Whether the device was observed.
+    pub device: DeviceEvidence,
+}
+
+impl Report {
+    /// A report of nothing.
+    pub fn empty(process: Uuid) -> Self {
+        Self {
+            process,
+            observations: Vec::new(),
+            rows: Vec::new(),
+            faults: Vec::new(),
+            totals: Totals::default(),
+            not_kept: 0,
+            device: DeviceEvidence::NotAsked,
+        }
+    }
+}
