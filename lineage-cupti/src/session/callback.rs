@@ -1,0 +1,184 @@
+//! The callback of driver calls: our own look at the current epoch, as second source beside CUPTI's
+//! external correlation records.
+//!
+//! Runs on the launching thread, twice per launch. It reads two thread-local cells and two clocks
+//! and writes one record into the thread's ring; it allocates nothing and locks nothing, and calls
+//! nothing of CUPTI's.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+
+use lineage_core::hook::{self, CallLeft, CallSnapshot};
+use lineage_core::id::{CorrelationId, HostNanos};
+use lineage_core::observation::{ApiDomain, OperationsDue};
+
+use super::{self_test, state};
+use crate::sys::codes::{domain, site};
+use crate::sys::layout::callback_data as at;
+use crate::work;
+
+/// How deep traced calls nest. The driver does not call its own public functions, so 1 is usual.
+const DEPTH: usize = 8;
+
+/// A call that was entered and not left yet.
+#[derive(Clone, Copy)]
+struct Pending {
+    session: u32,
+    cbid: u32,
+    correlation: u32,
+    due: OperationsDue,
+    snapshot: CallSnapshot,
+}
+
+impl Pending {
+    fn left(&self, result: u32, exited: Option<HostNanos>) {
+        hook::call_left(
+            &self.snapshot,
+            &CallLeft {
+                domain: ApiDomain::Driver,
+                cbid: self.cbid,
+                correlation: CorrelationId(self.correlation),
+                result,
+                due: self.due,
+                exited,
+            },
+        );
+    }
+
+    /// For a call whose exit was never seen. What it answered is not known; 0 keeps its operations due.
+    fn never_left(&self) {
+        self.left(0, None);
+    }
+}
+
+/// The calls a thread is in, the innermost last. Without a destructor, so that it can be used while
+/// the thread's other locals are torn down.
+struct Calls {
+    depth: Cell<usize>,
+    calls: [Cell<Option<Pending>>; DEPTH],
+}
+
+thread_local! {
+    static CALLS: Calls = const {
+        Calls { depth: Cell::new(0), calls: [const { Cell::new(None) }; DEPTH] }
+    };
+}
+
+impl Calls {
+    fn enter(&self, call: Pending) {
+        let mut depth = self.depth.get();
+        if depth > 0
+            && self.calls[0]
+                .get()
+                .is_none_or(|oldest| oldest.session != call.session)
+        {
+            // Left over from a session that ended inside them.
+            depth = 0;
+        }
+        if depth == DEPTH {
+            // Exits were missed: the oldest will not come any more.
+            if let Some(oldest) = self.calls[0].get() {
+                oldest.never_left();
+            }
+            for place in 1..DEPTH {
+                self.calls[place - 1].set(self.calls[place].get());
+            }
+            depth -= 1;
+        }
+        self.calls[depth].set(Some(call));
+        self.depth.set(depth + 1);
+    }
+
+    /// Takes the innermost call that is this one. Calls inside it that were not left go with it.
+    fn leave(&self, session: u32, cbid: u32, correlation: u32) -> Option<Pending> {
+        let depth = self.depth.get();
+        let same = |call: &Pending| {
+            (call.session, call.cbid, call.correlation) == (session, cbid, correlation)
+        };
+        let place = (0..depth)
+            .rev()
+            .find(|&place| self.calls[place].get().as_ref().is_some_and(same))?;
+        for inner in place + 1..depth {
+            if let Some(inner) = self.calls[inner].get() {
+                inner.never_left();
+            }
+        }
+        self.depth.set(place);
+        self.calls[place].get()
+    }
+}
+
+/// `CUpti_CallbackFunc`.
+///
+/// # Safety
+/// Called by CUPTI, with `CUpti_CallbackData` where the domain is one of API calls.
+pub(crate) unsafe extern "C" fn api_call(
+    _userdata: *mut c_void,
+    of: u32,
+    cbid: u32,
+    data: *const c_void,
+) {
+    let mode = state::mode();
+    if mode == state::OFF || of != domain::DRIVER_API || data.is_null() {
+        return;
+    }
+    state::guarded((), || {
+        if mode == state::PANIC_NEXT {
+            panic!("asked to panic by a test");
+        }
+        // SAFETY: for this domain CUPTI passes its callback data.
+        unsafe { driver_call(cbid, data.cast()) };
+    });
+}
+
+/// # Safety
+/// `data` is the `CUpti_CallbackData` of a driver call.
+unsafe fn driver_call(cbid: u32, data: *const u8) {
+    // SAFETY: offsets and types are those of `CUpti_CallbackData` (layout test), which is not packed.
+    let (at_site, correlation) = unsafe {
+        (
+            data.add(at::CALLBACK_SITE).cast::<u32>().read(),
+            data.add(at::CORRELATION_ID).cast::<u32>().read(),
+        )
+    };
+    let session = state::session();
+    if at_site == site::ENTER {
+        let Some(function) = work::function(ApiDomain::Driver, cbid) else {
+            return;
+        };
+        // SAFETY: as above; while the call is entered its parameters are live, and they are those
+        // of the function of this id.
+        let due = unsafe {
+            let params = data.add(at::FUNCTION_PARAMS).cast::<*const c_void>().read();
+            function.work.due_by_parameters(params)
+        };
+        let snapshot = hook::call_entered();
+        CALLS.with(|calls| {
+            calls.enter(Pending {
+                session,
+                cbid,
+                correlation,
+                due,
+                snapshot,
+            });
+        });
+    } else if at_site == site::EXIT {
+        let exited = HostNanos(hook::now());
+        let Some(call) = CALLS.with(|calls| calls.leave(session, cbid, correlation)) else {
+            // Entered before the session.
+            return;
+        };
+        // SAFETY: as above; when a driver call is left, this points to its `CUresult`.
+        let result = unsafe {
+            let result = data
+                .add(at::FUNCTION_RETURN_VALUE)
+                .cast::<*const u32>()
+                .read();
+            if result.is_null() { 0 } else { result.read() }
+        };
+        call.left(result, Some(exited));
+        if call.snapshot.in_boundary {
+            self_test::launched_in_boundary(correlation);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Why a session could not start, in words for the person who runs the server.
+
+use std::ffi::{c_int, c_uint};
+
+use crate::sys::codes::result;
+use crate::sys::{Library, LoadError};
+
+/// Why no evidence can be collected.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error(
+        "this process is a fork of one that recorded, and CUDA does not work in forks: start the \
+         worker with exec, or start lineage after the fork"
+    )]
+    ForkedChild,
+    #[error("another session of lineage in this process has CUPTI: shut it down first")]
+    SessionAlive,
+    #[error("{error}{advice}")]
+    Load { error: LoadError, advice: String },
+    #[error(
+        "another subscriber has CUPTI (code 39): a profiler such as Nsight Systems, PyTorch's or \
+         cuda-gdb is attached to this process; run without it to get evidence from lineage"
+    )]
+    OtherSubscriber,
+    #[error("{function} of {library} failed with {code}{advice}")]
+    Call {
+        function: &'static str,
+        library: String,
+        code: String,
+        advice: String,
+    },
+    #[error(
+        "no driver function can be watched: cuptiEnableCallback of {library} failed for all of \
+         them, the last time with {code}; report this with the versions of CUDA and the driver"
+    )]
+    NoCallbacks { library: String, code: String },
+}
+
+impl StartError {
+    pub(super) fn load(error: LoadError) -> Self {
+        let advice = match &error {
+            LoadError::VersionUnknown { code, .. } => advice_for(*code),
+            _ => String::new(),
+        };
+        Self::Load { error, advice }
+    }
+
+    /// A function of CUPTI failed with this code.
+    pub(super) fn call(function: &'static str, library: &Library, code: u32) -> Self {
+        if code == result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED {
+            return Self::OtherSubscriber;
+        }
+        Self::Call {
+            function,
+            library: describe(library),
+            code: describe_code(library, code),
+            advice: advice_for(code),
+        }
+    }
+}
+
+/// A library with its version.
+pub(super) fn describe(library: &Library) -> String {
+    format!("{} (CUPTI version {})", library.path(), library.version())
+}
+
+/// A code with its meaning, and CUPTI's own words where it has some.
+pub(super) fn describe_code(library: &Library, code: u32) -> String {
+    match (result::meaning(code), library.message(code)) {
+        (Some(meaning), _) => format!("code {code} ({meaning})"),
+        (None, Some(message)) => format!("code {code} ({message})"),
+        (None, None) => format!("code {code}"),
+    }
+}
+
+/// What to do about a code.
+fn advice_for(code: u32) -> String {
+    match code {
+        // CUPTI 12 answers the first, CUPTI 13 the second, where there is no driver or no device.
+        result::NOT_INITIALIZED | result::UNKNOWN => format!(": {}", Driver::ask().advice()),
+        result::INSUFFICIENT_PRIVILEGES | result::VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES => {
+            ": this user may not profile the GPU; see NVIDIA's page on ERR_NVGPUCTRPERM".into()
+        }
+        result::VIRTUALIZED_DEVICE_NOT_SUPPORTED => {
+            ": profiling is not enabled for this virtual GPU; ask its administrator".into()
+        }
+        result::CONFIDENTIAL_COMPUTING_NOT_SUPPORTED => {
+            ": tracing needs the developer-tools mode of confidential computing".into()
+        }
+        _ => String::new(),
+    }
+}
+
+/// What the driver says, asked only after CUPTI failed.
+#[derive(Debug, PartialEq, Eq)]
+enum Driver {
+    Absent,
+    /// `cuInit` failed.
+    Failed {
+        code: c_uint,
+        version: c_int,
+    },
+    Works {
+        version: c_int,
+    },
+}
+
+impl Driver {
+    fn ask() -> Self {
+        type Init = unsafe extern "C" fn(c_uint) -> c_uint;
+        type Version = unsafe extern "C" fn(*mut c_int) -> c_uint;
+        use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+
+        let open = |name: &str| {
+            // SAFETY: loading the driver's library is what every CUDA program does.
+            unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.ok()
+        };
+        let Some(library) = open("libcuda.so").or_else(|| open("libcuda.so.1")) else {
+            return Self::Absent;
+        };
+        // SAFETY: `cuInit` and `cuDriverGetVersion` have these signatures in every libcuda, and may
+        // be called at any time on any thread.
+        let answer = unsafe {
+            let init = library.get::<Init>(b"cuInit\0").map(|init| init(0));
+            let mut version: c_int = 0;
+            if let Ok(ask) = library.get::<Version>(b"cuDriverGetVersion\0") {
+                ask(&mut version);
+            }
+            match init {
+                Ok(0) => Self::Works { version },
+                Ok(code) => Self::Failed { code, version },
+                Err(_) => Self::Absent,
+            }
+        };
+        // Never unloaded: the application may be using it.
+        std::mem::forget(library);
+        answer
+    }
+
+    fn advice(&self) -> String {
+        match self {
+            Self::Absent => "there is no NVIDIA driver here (libcuda.so.1 is not found); install \
+                             it, or run on a machine with a GPU"
+                .into(),
+            Self::Failed { code, version } => format!(
+                "the NVIDIA driver (for CUDA {}) does not start: cuInit answers {code} ({}); run \
+                 nvidia-smi to see whether it sees a device",
+                Dotted(*version),
+                match code {
+                    3 => "not initialized",
+                    34 => "a stub library in place of the driver",
+                    46 => "device unavailable",
+                    100 => "no device",
+                    802 => "system not ready",
+                    803 => "driver and kernel module do not match",
+                    999 => "unknown error",
+                    _ => "see CUresult in cuda.h",
+                }
+            ),
+            Self::Works { version } => format!(
+                "the NVIDIA driver works (for CUDA {}); a CUPTI of a newer CUDA needs a newer \
+                 driver, and an attached debugger or profiler keeps CUPTI out",
+                Dotted(*version)
+            ),
+        }
+    }
+}
+
+/// A version as CUDA numbers it: 12040 is 12.4.
+struct Dotted(c_int);
+
+impl std::fmt::Display for Dotted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_names_the_driver_its_version_and_its_answer() {
+        let failed = Driver::Failed {
+            code: 100,
+            version: 12_040,
+        }
+        .advice();
+        assert!(failed.contains("for CUDA 12.4"), "{failed}");
+        assert!(
+            failed.contains("cuInit answers 100 (no device)"),
+            "{failed}"
+        );
+        let works = Driver::Works { version: 13_050 }.advice();
+        assert!(works.contains("for CUDA 13.5"), "{works}");
+        assert!(Driver::Absent.advice().contains("no NVIDIA driver"));
+    }
+
+    #[test]
+    fn an_unanswered_version_is_explained_by_the_driver() {
+        let error = StartError::load(LoadError::VersionUnknown {
+            code: 999,
+            path: "libcupti.so.13".into(),
+        });
+        let text = error.to_string();
+        assert!(
+            text.contains("cuptiGetVersion of libcupti.so.13 failed with code 999"),
+            "{text}"
+        );
+        assert!(text.contains("driver"), "{text}");
+    }
+}

@@ -1,0 +1,522 @@
+//! The session: CUPTI, subscribed, switched on, drained, and left in order.
+
+use std::ffi::{CStr, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::AcqRel;
+use std::time::{Duration, Instant};
+
+use lineage_core::id::HostNanos;
+use lineage_core::observation::{
+    ApiDomain, DeviceSession, DropSite, Dropped, Event, Flushed, Observation,
+};
+use lineage_core::source::{EvidenceSource, NoEvidence, SourceContext};
+
+use crate::decode::{self, Decoder, Names, Tally};
+use crate::options::{Options, RecordedCalls};
+use crate::sys::codes::{self, kind, result};
+use crate::sys::{Library, Subscriber};
+use crate::{Cupti, work};
+
+mod buffers;
+mod callback;
+mod external;
+mod failure;
+mod process;
+mod self_test;
+pub(crate) mod state;
+
+use failure::StartError;
+use self_test::SelfTest;
+
+/// Kinds of records, in the order in which they are enabled.
+const KINDS: [(u32, &str); 5] = [
+    (kind::EXTERNAL_CORRELATION, "EXTERNAL_CORRELATION"),
+    // Never KERNEL, which serialises.
+    (kind::CONCURRENT_KERNEL, "CONCURRENT_KERNEL"),
+    (kind::MEMCPY, "MEMCPY"),
+    (kind::MEMCPY2, "MEMCPY2"),
+    (kind::MEMSET, "MEMSET"),
+];
+/// Enabled where the library knows them.
+const OPTIONAL_KINDS: [u32; 1] = [kind::INTERNAL_LAUNCH_API];
+/// The whole of an API, where calls cannot or shall not be chosen one by one.
+const API_KINDS: [(u32, ApiDomain); 2] = [
+    (kind::DRIVER, ApiDomain::Driver),
+    (kind::RUNTIME, ApiDomain::Runtime),
+];
+
+/// Subscription of the session, or of one that was dropped without being stopped.
+static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// A session that collects.
+pub(crate) struct Session {
+    library: &'static Library,
+    number: u32,
+    clock: fn() -> u64,
+    decoder: Decoder,
+    /// To be given on at the next drain.
+    due: Vec<Event>,
+    /// Fences, to be given on after everything that completed before them.
+    fences: Vec<Flushed>,
+    self_test: SelfTest,
+    started: HostNanos,
+    recorded_calls: RecordedCalls,
+    /// Whether calls are chosen one by one.
+    chosen: bool,
+}
+
+impl Session {
+    /// Starts one, in the one order in which CUPTI gives everything to everybody:
+    /// subscribe (is CUPTI free?), clock, thread ids, buffers, then what is to be recorded.
+    fn start(options: &Options, clock: fn() -> u64) -> Result<Self, StartError> {
+        if state::is_forked_child() {
+            return Err(StartError::ForkedChild);
+        }
+        if !state::claim() {
+            return Err(StartError::SessionAlive);
+        }
+        Self::start_claimed(options, clock).inspect_err(|_| {
+            state::switch_off();
+            state::unclaim();
+        })
+    }
+
+    fn start_claimed(options: &Options, clock: fn() -> u64) -> Result<Self, StartError> {
+        let library = process::library(options.library.as_deref()).map_err(StartError::load)?;
+        let functions = library.functions();
+        let check = |function: &'static str, code: u32| match code {
+            result::SUCCESS => Ok(()),
+            code => Err(StartError::call(function, library, code)),
+        };
+        unsubscribe(library);
+        state::prepare(functions, options.external_kind.number(), clock);
+        buffers::configure(options.buffer_bytes, options.buffer_limit);
+
+        let mut subscriber: Subscriber = null_mut();
+        // SAFETY: a valid place for the handle; the callback lives for good and needs no user data.
+        let code =
+            unsafe { (functions.subscribe)(&mut subscriber, callback::api_call, null_mut()) };
+        check("cuptiSubscribe", code)?;
+        SUBSCRIBER.store(subscriber, std::sync::atomic::Ordering::Release);
+
+        let started = Self::start_subscribed(library, options, clock, &check, subscriber);
+        if started.is_err() {
+            disable_all(library);
+            unsubscribe(library);
+        }
+        started
+    }
+
+    fn start_subscribed(
+        library: &'static Library,
+        options: &Options,
+        clock: fn() -> u64,
+        check: &dyn Fn(&'static str, u32) -> Result<(), StartError>,
+        subscriber: Subscriber,
+    ) -> Result<Self, StartError> {
+        let functions = library.functions();
+        check(
+            "cuptiActivityRegisterTimestampCallback",
+            process::register_clock(library),
+        )?;
+        // Else thread ids are addresses cut to 32 bits, and match nobody's.
+        // SAFETY: takes a number.
+        let code = unsafe { (functions.set_thread_id_type)(codes::THREAD_ID_TYPE_SYSTEM) };
+        check("cuptiSetThreadIdType", code)?;
+        // SAFETY: both callbacks have these signatures and live for good.
+        let code = unsafe {
+            (functions.activity_register_callbacks)(buffers::requested, buffers::completed)
+        };
+        check("cuptiActivityRegisterCallbacks", code)?;
+        process::watch_forks();
+        let hooked = process::hook();
+
+        // From here on callbacks come, and CUPTI asks for buffers.
+        let number = state::switch_on();
+        let self_test = SelfTest::open();
+        let started = HostNanos(clock());
+        for (kind, _) in KINDS {
+            // SAFETY: takes a number.
+            let code = unsafe { (functions.activity_enable)(kind) };
+            check("cuptiActivityEnable", code)?;
+        }
+        for kind in OPTIONAL_KINDS {
+            // SAFETY: takes a number. A library that does not know the kind says so, and that is all.
+            unsafe { (functions.activity_enable)(kind) };
+        }
+        let chosen = options.recorded_calls != RecordedCalls::All && choose_calls(library);
+        if !chosen {
+            for (kind, _) in API_KINDS {
+                // SAFETY: takes a number.
+                let code = unsafe { (functions.activity_enable)(kind) };
+                check("cuptiActivityEnable", code)?;
+            }
+        }
+        watch_driver_calls(library, subscriber)?;
+
+        let own_kind = options.external_kind.number();
+        let names = Names::new(Box::new(move |domain, cbid| {
+            callback_name(library, domain, cbid)
+        }));
+        let mut session = Self {
+            library,
+            number,
+            clock,
+            decoder: Decoder::new(number, library.version(), own_kind, names),
+            due: Vec::new(),
+            fences: Vec::new(),
+            self_test,
+            started,
+            recorded_calls: options.recorded_calls,
+            chosen,
+        };
+        // Without the hook nothing is ever pushed, so nothing can come.
+        let external_correlation = if hooked {
+            None
+        } else {
+            session.self_test.close();
+            Some(false)
+        };
+        session.due.push(session.describe(external_correlation));
+        Ok(session)
+    }
+
+    fn describe(&self, external_correlation: Option<bool>) -> Event {
+        DeviceSession::Started {
+            session: self.number,
+            version: self.library.version(),
+            at: self.started,
+            external_correlation,
+        }
+        .into()
+    }
+
+    fn now(&self) -> HostNanos {
+        HostNanos((self.clock)())
+    }
+
+    fn drain(&mut self, out: &mut dyn FnMut(Observation)) {
+        for event in self.due.drain(..) {
+            out(Observation::live(event));
+        }
+        // Taken before the buffers are: all that completed before these fences is among them.
+        let fences = std::mem::take(&mut self.fences);
+        let mut scopes = vec![(null_mut(), 0)];
+        let mut lost = Tally::default();
+        let mut stale = 0;
+        let mut verdict = None;
+        let completed = buffers::take_completed();
+        let look_for_drops =
+            !completed.is_empty() || !fences.is_empty() || buffers::take_denied() > 0;
+        for buffer in completed {
+            if !scopes.contains(&buffer.scope()) {
+                scopes.push(buffer.scope());
+            }
+            if buffer.session() != self.number {
+                // Its correlation ids are another session's, and may have been given anew.
+                stale += self.count(&buffer).records;
+                continue;
+            }
+            let tally = self.decode(&buffer, &mut verdict, out);
+            lost.undecodable += tally.undecodable;
+            lost.tails += tally.tails;
+        }
+        lost.undecodable += buffers::take_foreign();
+        if let Some(comes) = verdict {
+            let event = self.describe(Some(comes));
+            out(Observation::live(event));
+            if !comes {
+                self.record_all_calls_if_asked();
+            }
+        }
+        let from_cupti = if look_for_drops {
+            self.dropped_by_cupti(&scopes)
+        } else {
+            0
+        };
+        let at = self.now();
+        for (site, count) in [
+            (DropSite::CuptiBuffer, from_cupti),
+            (DropSite::BufferTail, lost.tails),
+            (DropSite::BufferQueue, stale),
+            (DropSite::Undecodable, lost.undecodable),
+            (DropSite::CallbackPanic, state::take_panics()),
+        ] {
+            if count > 0 {
+                out(Observation::live(Dropped { site, count, at }));
+            }
+        }
+        for fence in fences {
+            out(Observation::live(fence));
+        }
+    }
+
+    fn decode(
+        &mut self,
+        buffer: &buffers::Completed,
+        verdict: &mut Option<bool>,
+        out: &mut dyn FnMut(Observation),
+    ) -> Tally {
+        let next = self.library.functions().activity_get_next_record;
+        let self_test = &mut self.self_test;
+        let mut give_on = |event: Event| {
+            *verdict = verdict.or_else(|| self_test.saw(&event));
+            out(Observation::live(event));
+        };
+        // SAFETY: CUPTI completed the buffer, and `buffer` owns it until it is dropped. Names are
+        // read now, while the modules they belong to are most likely still loaded.
+        unsafe {
+            self.decoder
+                .buffer(next, buffer.start(), buffer.valid(), &mut give_on)
+        }
+    }
+
+    fn count(&self, buffer: &buffers::Completed) -> Tally {
+        let next = self.library.functions().activity_get_next_record;
+        // SAFETY: CUPTI completed the buffer, and `buffer` owns it until it is dropped.
+        unsafe {
+            decode::count_records(next, buffer.start(), buffer.valid(), self.library.version())
+        }
+    }
+
+    /// CUPTI's own count of records it had no room for. It is reset by being read.
+    fn dropped_by_cupti(&self, scopes: &[(*mut c_void, u32)]) -> u64 {
+        let ask = self.library.functions().activity_get_num_dropped_records;
+        let mut total = 0;
+        for &(context, stream) in scopes {
+            let mut dropped = 0;
+            // SAFETY: a context that CUPTI named (always null since CUDA 6.0), and a valid place.
+            let code = unsafe { ask(context, stream, &mut dropped) };
+            if code == result::SUCCESS {
+                total += dropped as u64;
+            }
+        }
+        total
+    }
+
+    fn record_all_calls_if_asked(&mut self) {
+        if self.recorded_calls != RecordedCalls::LaunchesOrAll || !self.chosen {
+            return;
+        }
+        self.chosen = false;
+        for (kind, _) in API_KINDS {
+            // SAFETY: takes a number. If it fails, the chosen calls are recorded as before.
+            unsafe { (self.library.functions().activity_enable)(kind) };
+        }
+        self.self_test = SelfTest::open();
+    }
+
+    /// `FlushAll(0)`: every buffer whose records are all complete comes back before it returns.
+    fn flush(&mut self) {
+        let asked = self.now();
+        // SAFETY: takes a number. Called on the drain thread, never in a callback.
+        let code = unsafe { (self.library.functions().activity_flush_all)(0) };
+        // A fence is only what was granted.
+        if code == result::SUCCESS {
+            self.fences.push(Flushed {
+                session: self.number,
+                asked,
+                returned: self.now(),
+                last: false,
+            });
+        }
+    }
+
+    /// Flushes until CUPTI holds no buffer, or gives none back any more, or time is up.
+    fn stop(mut self, within: Duration, out: &mut dyn FnMut(Observation)) {
+        let began = Instant::now();
+        // How long nothing may come before we believe that nothing will.
+        let patience = (within / 4).clamp(Duration::from_millis(20), Duration::from_millis(500));
+        let mut last_came = began;
+        let mut pause = Duration::from_micros(200);
+        let mut asked = self.now();
+        loop {
+            let before = buffers::completions();
+            asked = self.now().max(asked);
+            // SAFETY: takes a number.
+            unsafe { (self.library.functions().activity_flush_all)(0) };
+            self.drain(out);
+            let now = Instant::now();
+            if buffers::completions() != before {
+                last_came = now;
+                pause = Duration::from_micros(200);
+            }
+            if buffers::lent() == 0
+                || now.duration_since(began) + pause > within
+                || now.duration_since(last_came) > patience
+            {
+                break;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+        if buffers::lent() > 0 {
+            // Only here, where nothing will be read later: what is incomplete comes without its end.
+            // SAFETY: takes a number.
+            unsafe { (self.library.functions().activity_flush_all)(codes::FLUSH_FORCED) };
+        }
+        state::switch_off();
+        disable_all(self.library);
+        unsubscribe(self.library);
+        self.self_test.close();
+        self.fences.push(Flushed {
+            session: self.number,
+            asked,
+            returned: self.now(),
+            last: true,
+        });
+        self.drain(out);
+        let ended = DeviceSession::Ended {
+            session: self.number,
+            at: self.now(),
+        };
+        out(Observation::live(ended));
+        // Dropping it leaves the claim.
+    }
+}
+
+impl Drop for Session {
+    /// Leaves the process to the next session. Nothing of CUPTI's is called, since it might block:
+    /// in a session that was not stopped, callbacks return at once from now on, and the subscription
+    /// is given up when the next session starts.
+    fn drop(&mut self) {
+        state::switch_off();
+        state::unclaim();
+    }
+}
+
+/// Enables API records of launch functions one by one. `false` where this library cannot.
+fn choose_calls(library: &Library) -> bool {
+    let functions = library.functions();
+    let (Some(driver), Some(runtime)) = (
+        functions.activity_enable_driver_api,
+        functions.activity_enable_runtime_api,
+    ) else {
+        return false;
+    };
+    let choose = |enable: unsafe extern "C" fn(u32, u8) -> u32, domain| {
+        let mut any = false;
+        for function in work::functions(domain) {
+            // SAFETY: takes numbers. A function that this version does not know is refused.
+            any |= unsafe { enable(function.cbid, 1) } == result::SUCCESS;
+        }
+        any
+    };
+    choose(driver, ApiDomain::Driver) & choose(runtime, ApiDomain::Runtime)
+}
+
+/// Has the callback called for every driver function that asks for GPU work.
+fn watch_driver_calls(library: &Library, subscriber: Subscriber) -> Result<(), StartError> {
+    let mut failed = result::SUCCESS;
+    let mut any = false;
+    for function in work::functions(ApiDomain::Driver) {
+        // SAFETY: the subscriber is the one of this session. A function that this version does not
+        // know is refused.
+        let code = unsafe {
+            (library.functions().enable_callback)(
+                1,
+                subscriber,
+                codes::domain::DRIVER_API,
+                function.cbid,
+            )
+        };
+        match code {
+            result::SUCCESS => any = true,
+            code => failed = code,
+        }
+    }
+    if any {
+        return Ok(());
+    }
+    Err(StartError::NoCallbacks {
+        library: failure::describe(library),
+        code: failure::describe_code(library, failed),
+    })
+}
+
+/// Switches off all that a session may have switched on. Codes are of no use here: what was not on
+/// is refused.
+fn disable_all(library: &Library) {
+    let functions = library.functions();
+    for (enable, domain) in [
+        (functions.activity_enable_driver_api, ApiDomain::Driver),
+        (functions.activity_enable_runtime_api, ApiDomain::Runtime),
+    ] {
+        for function in work::functions(domain) {
+            if let Some(enable) = enable {
+                // SAFETY: takes numbers.
+                unsafe { enable(function.cbid, 0) };
+            }
+        }
+    }
+    let kinds = KINDS.iter().map(|(kind, _)| *kind);
+    let apis = API_KINDS.iter().map(|(kind, _)| *kind);
+    for kind in kinds.chain(OPTIONAL_KINDS).chain(apis) {
+        // SAFETY: takes a number.
+        unsafe { (functions.activity_disable)(kind) };
+    }
+}
+
+/// Gives the subscription up, if there is one.
+fn unsubscribe(library: &Library) {
+    let subscriber = SUBSCRIBER.swap(null_mut(), AcqRel);
+    if !subscriber.is_null() {
+        // SAFETY: `cuptiSubscribe` of this library answered this handle, and it is passed on once.
+        unsafe { (library.functions().unsubscribe)(subscriber) };
+    }
+}
+
+fn callback_name(library: &Library, domain: u32, cbid: u32) -> Option<String> {
+    let mut name = std::ptr::null();
+    // SAFETY: a valid place for the pointer.
+    let code = unsafe { (library.functions().get_callback_name)(domain, cbid, &mut name) };
+    if code != result::SUCCESS || name.is_null() {
+        return None;
+    }
+    // SAFETY: CUPTI answered with success, so this is one of its constant, terminated names.
+    Some(
+        unsafe { CStr::from_ptr(name) }
+            .to_string_lossy()
+            .into_owned(),
+    )
+}
+
+impl EvidenceSource for Cupti {
+    fn start(&mut self, context: SourceContext) -> Result<(), NoEvidence> {
+        // A session of this very source that was not stopped ends here.
+        self.session = None;
+        match Session::start(&self.options, context.clock) {
+            Ok(session) => {
+                self.session = Some(session);
+                Ok(())
+            }
+            Err(error) => Err(NoEvidence::new(error.to_string())),
+        }
+    }
+
+    fn drain(&mut self, out: &mut dyn FnMut(Observation)) {
+        if let Some(session) = live(&mut self.session) {
+            session.drain(out);
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some(session) = live(&mut self.session) {
+            session.flush();
+        }
+    }
+
+    fn stop(&mut self, within: Duration, out: &mut dyn FnMut(Observation)) {
+        if live(&mut self.session).is_some()
+            && let Some(session) = self.session.take()
+        {
+            session.stop(within, out);
+        }
+    }
+}
+
+/// The session, if it belongs to this process and not to the one that this was forked from.
+fn live(session: &mut Option<Session>) -> Option<&mut Session> {
+    session.as_mut().filter(|_| !state::is_forked_child())
+}

@@ -1,0 +1,143 @@
+//! Result codes, kinds, domains and flags, as plain `u32`.
+
+/// `CUptiResult`: what every function of CUPTI answers.
+pub mod result {
+    /// Done.
+    pub const SUCCESS: u32 = 0;
+    /// A parameter is not valid; also the answer for a callback id that this version does not know.
+    pub const INVALID_PARAMETER: u32 = 1;
+    /// Out of memory.
+    pub const OUT_OF_MEMORY: u32 = 8;
+    /// A buffer holds no further record.
+    pub const MAX_LIMIT_REACHED: u32 = 12;
+    /// An activity kind cannot be enabled now.
+    pub const NOT_COMPATIBLE: u32 = 14;
+    /// CUPTI could not initialise itself: no driver, or no device.
+    pub const NOT_INITIALIZED: u32 = 15;
+    /// There is no external correlation id to pop.
+    pub const QUEUE_EMPTY: u32 = 18;
+    /// An activity kind is unknown; in a buffer: the next record is incomplete.
+    pub const INVALID_KIND: u32 = 21;
+    /// Not supported here.
+    pub const NOT_SUPPORTED: u32 = 27;
+    /// A virtual GPU without profiling.
+    pub const VIRTUALIZED_DEVICE_NOT_SUPPORTED: u32 = 33;
+    /// The user may not profile.
+    pub const INSUFFICIENT_PRIVILEGES: u32 = 35;
+    /// Another subscriber has CUPTI.
+    pub const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: u32 = 39;
+    /// A virtual GPU on which the user may not profile.
+    pub const VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES: u32 = 40;
+    /// The GPU runs in confidential-computing mode.
+    pub const CONFIDENTIAL_COMPUTING_NOT_SUPPORTED: u32 = 41;
+    /// An internal error; the answer of CUPTI 13 to everything where there is no driver for it.
+    pub const UNKNOWN: u32 = 999;
+
+    /// What a code means, in words of our own; `None` for codes that this crate does not know.
+    pub const fn meaning(code: u32) -> Option<&'static str> {
+        Some(match code {
+            SUCCESS => "success",
+            INVALID_PARAMETER => "invalid parameter",
+            OUT_OF_MEMORY => "out of memory",
+            MAX_LIMIT_REACHED => "no more records",
+            NOT_COMPATIBLE => "not compatible with what is already enabled",
+            NOT_INITIALIZED => "not initialized",
+            QUEUE_EMPTY => "nothing to pop",
+            INVALID_KIND => "invalid kind",
+            NOT_SUPPORTED => "not supported",
+            VIRTUALIZED_DEVICE_NOT_SUPPORTED => "virtual GPU not supported",
+            INSUFFICIENT_PRIVILEGES => "insufficient privileges",
+            MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => "another subscriber has CUPTI",
+            VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES => {
+                "insufficient privileges on this virtual GPU"
+            }
+            CONFIDENTIAL_COMPUTING_NOT_SUPPORTED => "not supported in confidential computing",
+            UNKNOWN => "unknown internal error",
+            _ => return None,
+        })
+    }
+}
+
+/// `CUpti_ActivityKind`: the kinds of records this crate enables or meets.
+pub mod kind {
+    /// Where the rest of a buffer is incomplete.
+    pub const INVALID: u32 = 0;
+    /// A memory copy.
+    pub const MEMCPY: u32 = 1;
+    /// A memory set.
+    pub const MEMSET: u32 = 2;
+    /// A kernel, serialised. Never enabled: it changes what it measures.
+    pub const KERNEL: u32 = 3;
+    /// A call of the driver.
+    pub const DRIVER: u32 = 4;
+    /// A call of the runtime.
+    pub const RUNTIME: u32 = 5;
+    /// A kernel.
+    pub const CONCURRENT_KERNEL: u32 = 10;
+    /// Overhead of CUPTI, the driver or the compiler.
+    pub const OVERHEAD: u32 = 17;
+    /// A copy between two devices.
+    pub const MEMCPY2: u32 = 22;
+    /// An external correlation id.
+    pub const EXTERNAL_CORRELATION: u32 = 39;
+    /// A launch by the driver outside any public function.
+    pub const INTERNAL_LAUNCH_API: u32 = 48;
+}
+
+/// `CUpti_ExternalCorrelationKind`: whose ids a stack holds.
+pub mod external_kind {
+    /// The first of three kinds for anybody. Kineto uses it.
+    pub const CUSTOM0: u32 = 3;
+    /// The second. Kineto uses it.
+    pub const CUSTOM1: u32 = 4;
+    /// The third: ours.
+    pub const CUSTOM2: u32 = 5;
+}
+
+/// `CUpti_CallbackDomain`.
+pub mod domain {
+    /// Functions of the driver.
+    pub const DRIVER_API: u32 = 1;
+    /// Functions of the runtime.
+    pub const RUNTIME_API: u32 = 2;
+}
+
+/// `CUpti_ApiCallbackSite`.
+pub mod site {
+    /// The call is being entered.
+    pub const ENTER: u32 = 0;
+    /// The call is being left.
+    pub const EXIT: u32 = 1;
+}
+
+/// Flag of `cuptiActivityFlushAll` that returns buffers with incomplete records, too.
+pub const FLUSH_FORCED: u32 = 1;
+
+/// `CUpti_ActivityThreadIdType` for the system's thread id (`gettid`).
+pub const THREAD_ID_TYPE_SYSTEM: u32 = 1;
+
+/// `CUpti_ActivityMemcpyKind`, by value, as CUPTI names them.
+pub const MEMCPY_KINDS: [&str; 11] = [
+    "unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
+];
+
+/// What `cuptiGetVersion` answers, and from when: numbers were counted up to 12.9, and are
+/// `xxyyzz` from 13.0.
+///
+/// CUDA 12.0 and 12.1 answer 18, as 11.8 does (asked of the libraries themselves; the comment in
+/// the header says otherwise).
+pub mod version {
+    /// CUDA 11.8, 12.0 and 12.1: the oldest that this crate works with.
+    pub const OLDEST: u32 = 18;
+    /// CUDA 12.4, from which overhead records carry data that their reader frees.
+    pub const CUDA_12_4: u32 = 22;
+    /// CUDA 12.8, from which a copy record may stand for several copies.
+    pub const CUDA_12_8: u32 = 26;
+    /// CUDA 12.9 Update 1.
+    pub const CUDA_12_9_1: u32 = 28;
+    /// CUDA 13.0.
+    pub const CUDA_13_0: u32 = 130_000;
+    /// CUDA 13.5: the newest whose headers this crate was checked against. Later ones are read by
+    /// the same prefixes.
+    pub const CUDA_13_5: u32 = 130_500;
+}
