@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::id::HostNanos;
 use crate::observation::Observation;
 use crate::row::{LooseFault, Row};
+use crate::source::SessionInfo;
 
 /// The schema this build writes, and the newest it reads. It rises only when an old reader would
 /// misunderstand a new file: new kinds of lines, events and values do not raise it.
@@ -31,13 +32,13 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header of this build's schema.
-    pub fn new(process: Uuid, service: impl Into<String>, started: HostNanos) -> Self {
+    /// The header that this build writes for a session.
+    pub fn of(session: &SessionInfo) -> Self {
         Self {
             schema: SCHEMA,
-            process,
-            service: service.into(),
-            started,
+            process: session.process,
+            service: session.service.to_string(),
+            started: session.started,
             writer: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -71,6 +72,10 @@ pub(super) enum LineOut<'a> {
 /// One line that was read.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, and taken apart at once"
+)]
 pub(super) enum LineIn {
     Lineage(Header),
     Observation(Observation),

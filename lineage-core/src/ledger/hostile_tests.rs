@@ -224,9 +224,10 @@ fn a_file_cut_anywhere_is_read_up_to_the_cut() {
         assert_eq!(read.summary.read.observations, observations, "cut at {cut}");
         let whole_end = cut == file.len() - 1;
         assert_eq!(read.summary.ended, whole_end, "cut at {cut}");
-        let inside_a_line = (cut - after_header) % line != 0
-            && (cut + 1 - after_header) % line != 0
-            || cut - after_header > 2 * line;
+        let into_the_line = (cut - after_header) % line;
+        let in_an_observation = into_the_line > 0 && into_the_line < FLUSHED.len();
+        let in_the_end = cut - after_header > 2 * line;
+        let inside_a_line = in_an_observation || in_the_end;
         assert_eq!(
             read.summary.last_line_truncated,
             inside_a_line && !whole_end,

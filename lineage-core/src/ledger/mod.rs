@@ -9,12 +9,14 @@
 //! is skipped and counted, and no input makes it panic.
 //!
 //! ```
-//! use lineage_core::ledger::{Entry, Header, Reader, Writer};
-//! use lineage_core::source::Sink;
+//! use lineage_core::id::HostNanos;
+//! use lineage_core::ledger::{Entry, Reader, Writer};
+//! use lineage_core::source::{SessionInfo, Sink};
 //!
 //! let mut file = Vec::new();
-//! let header = Header::new(uuid::Uuid::nil(), "llm", lineage_core::id::HostNanos(0));
-//! let mut writer = Writer::new(&mut file, &header)?;
+//! // A session does this for the sinks it is given.
+//! let mut writer = Writer::new(&mut file);
+//! writer.begin(&SessionInfo::new(uuid::Uuid::nil(), "llm", HostNanos(0)))?;
 //! writer.finish()?;
 //! drop(writer);
 //!

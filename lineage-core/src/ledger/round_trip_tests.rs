@@ -8,7 +8,7 @@ use crate::fault::FaultCode;
 use crate::id::*;
 use crate::observation::*;
 use crate::row::*;
-use crate::source::Sink;
+use crate::source::{SessionInfo, Sink};
 
 fn at(ns: u64) -> HostNanos {
     HostNanos(ns)
@@ -248,6 +248,17 @@ fn after(event: Option<&Event>) -> Option<Event> {
     })
 }
 
+fn session() -> SessionInfo {
+    SessionInfo::new(uuid::Uuid::from_u128(7), "llm", at(5))
+}
+
+/// A writer to this file whose session has begun.
+fn begun<W: std::io::Write + Send>(file: W) -> Writer<W> {
+    let mut writer = Writer::new(file);
+    writer.begin(&session()).expect("the header fits");
+    writer
+}
+
 fn every_event() -> Vec<Observation> {
     let mut all: Vec<Observation> = Vec::new();
     while let Some(event) = after(all.last().map(|observation| &observation.event)) {
@@ -358,9 +369,8 @@ fn faults() -> Vec<LooseFault> {
 #[test]
 fn every_event_row_and_fault_is_read_back_as_it_was_written() {
     let (observations, rows, faults) = (every_event(), rows(), faults());
-    let header = Header::new(uuid::Uuid::from_u128(7), "llm", at(123));
     let mut file = Vec::new();
-    let mut writer = Writer::new(&mut file, &header).expect("in memory");
+    let mut writer = begun(&mut file);
     writer.observations(&observations).expect("in memory");
     writer.rows(&rows, &faults).expect("in memory");
     writer.finish().expect("in memory");
@@ -371,7 +381,7 @@ fn every_event_row_and_fault_is_read_back_as_it_was_written() {
     for entry in &mut reader {
         entries.push(entry.expect("readable"));
     }
-    let mut expected = vec![Entry::Header(header)];
+    let mut expected = vec![Entry::Header(Header::of(&session()))];
     expected.extend(observations.into_iter().map(Entry::Observation));
     expected.extend(rows.into_iter().map(Entry::Row));
     expected.extend(faults.into_iter().map(Entry::Fault));
@@ -389,11 +399,7 @@ fn every_event_row_and_fault_is_read_back_as_it_was_written() {
 #[test]
 fn the_lines_have_the_documented_shape() {
     let mut file = Vec::new();
-    let header = Header {
-        writer: "lineage-core 0.1.0".to_owned(),
-        ..Header::new(uuid::Uuid::nil(), "llm", at(5))
-    };
-    let mut writer = Writer::new(&mut file, &header).expect("in memory");
+    let mut writer = begun(&mut file);
     let flushed = Flushed {
         session: 1,
         asked: at(19),
@@ -407,10 +413,11 @@ fn the_lines_have_the_documented_shape() {
     writer.finish().expect("in memory");
     drop(writer);
     let text = String::from_utf8(file).expect("JSON is UTF-8");
+    let text = text.replace(&Header::of(&session()).writer, "WRITER");
     assert_eq!(
         text.lines().collect::<Vec<_>>(),
         [
-            r#"{"lineage":{"schema":1,"process":"00000000-0000-0000-0000-000000000000","service":"llm","started_ns":5,"writer":"lineage-core 0.1.0"}}"#,
+            r#"{"lineage":{"schema":1,"process":"00000000-0000-0000-0000-000000000007","service":"llm","started_ns":5,"writer":"WRITER"}}"#,
             r#"{"observation":{"process":0,"event":{"flushed":{"session":1,"asked":19,"returned":20,"last":false}}}}"#,
             r#"{"fault":{"process":0,"code":"L07","epoch":null,"at":9,"count":18446744073709551615,"detail":"records were lost"}}"#,
             r#"{"end":{"observations":1,"rows":0,"faults":1,"not_written":0}}"#,
@@ -438,8 +445,7 @@ impl std::io::Write for FullDisk {
 
 #[test]
 fn a_full_disk_is_said_at_every_call_and_nothing_follows_a_cut_line() {
-    let header = Header::new(uuid::Uuid::nil(), "llm", at(5));
-    let mut writer = Writer::new(FullDisk(300), &header).expect("the header fits");
+    let mut writer = begun(FullDisk(300));
     let many: Vec<Observation> = every_event().into_iter().cycle().take(1000).collect();
     let first = writer.observations(&many).expect_err("the disk is full");
     assert!(
@@ -461,8 +467,7 @@ fn an_entry_too_long_to_be_read_back_is_counted_instead_of_written() {
         name: text(&"x".repeat(MAX_LINE_BYTES)),
     });
     let mut file = Vec::new();
-    let header = Header::new(uuid::Uuid::nil(), "llm", at(5));
-    let mut writer = Writer::new(&mut file, &header).expect("in memory");
+    let mut writer = begun(&mut file);
     let said = writer.observations(&[long]).expect_err("too long");
     assert!(said.to_string().starts_with("1 entries were not written"));
     writer.finish().expect("the file itself is fine");
@@ -472,4 +477,16 @@ fn an_entry_too_long_to_be_read_back_is_counted_instead_of_written() {
     assert!(reader.by_ref().all(|entry| entry.is_ok()));
     assert_eq!(reader.summary().not_written, 1);
     assert!(reader.summary().ended && !reader.summary().is_complete());
+}
+
+#[test]
+fn a_ledger_holds_exactly_one_session() {
+    let mut writer = Writer::new(Vec::new());
+    assert!(writer.observations(&[]).is_err(), "nothing has begun");
+    assert!(writer.finish().is_err(), "nothing has begun");
+    writer.begin(&session()).expect("in memory");
+    assert!(writer.begin(&session()).is_err(), "it has begun");
+    writer.finish().expect("in memory");
+    assert!(writer.finish().is_err(), "it is finished");
+    assert!(writer.rows(&[], &[]).is_err(), "it is finished");
 }

@@ -5,9 +5,11 @@ use std::io::{self, BufWriter, Write};
 use super::format::{Counts, Header, LineOut, MAX_LINE_BYTES};
 use crate::observation::Observation;
 use crate::row::{LooseFault, Row};
-use crate::source::{Sink, SinkError};
+use crate::source::{SessionInfo, Sink, SinkError};
 
 /// Writes a session's ledger. Buffers on its own.
+///
+/// The header is written when the session begins, the end line when it finishes.
 ///
 /// After a failed write the rest is not written (a line may have been cut in two), each call says
 /// so, and the file has no end line.
@@ -21,31 +23,21 @@ pub struct Writer<W: Write + Send> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
+    New,
     Open,
     Failed,
     Finished,
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a ledger: writes its header.
-    ///
-    /// # Errors
-    /// What the writer beneath says; or that the header is too long for a line.
-    pub fn new(inner: W, header: &Header) -> io::Result<Self> {
-        let mut writer = Self {
+    /// A writer of a ledger to this file, for one session.
+    pub fn new(inner: W) -> Self {
+        Self {
             inner: BufWriter::new(inner),
             line: Vec::with_capacity(512),
             counts: Counts::default(),
-            state: State::Open,
-        };
-        if !writer.put(&LineOut::Lineage(header))? {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the service name is too long for a ledger's header",
-            ));
+            state: State::New,
         }
-        writer.inner.flush()?;
-        Ok(writer)
     }
 
     /// What was written so far.
@@ -94,6 +86,9 @@ impl<W: Write + Send> Writer<W> {
     fn open(&self) -> Result<(), SinkError> {
         match self.state {
             State::Open => Ok(()),
+            State::New => Err(SinkError::new(
+                "the ledger has no header yet: its session did not begin",
+            )),
             State::Failed => Err(SinkError::new(
                 "the ledger is not written any further after a failed write",
             )),
@@ -108,6 +103,26 @@ impl<W: Write + Send> Writer<W> {
 }
 
 impl<W: Write + Send> Sink for Writer<W> {
+    fn begin(&mut self, session: &SessionInfo) -> Result<(), SinkError> {
+        if self.state != State::New {
+            return Err(SinkError::new(
+                "a ledger holds one session, and this one has begun",
+            ));
+        }
+        let header = Header::of(session);
+        let written = self.put(&LineOut::Lineage(&header));
+        match written.and_then(|fits| self.inner.flush().map(|()| fits)) {
+            Ok(true) => {
+                self.state = State::Open;
+                Ok(())
+            }
+            Ok(false) => Err(SinkError::new(
+                "the service's name is too long for a ledger's header",
+            )),
+            Err(error) => Err(self.fail(&error)),
+        }
+    }
+
     fn observations(&mut self, batch: &[Observation]) -> Result<(), SinkError> {
         self.open()?;
         self.put_all(batch.iter().map(LineOut::Observation), |counts| {
