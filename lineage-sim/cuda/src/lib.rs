@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The simulated `libcuda.so` of lineage-sim. All state of the simulator lives in this library.
+//!
+//! * `driver`: the `cu*` functions; `call` is what happens around each of them.
+//! * `device`: the device's thread and the streams; `operation`: what it does.
+//! * `cupti`: CUPTI's behaviour; the simulated `libcupti.so` only forwards to it.
+//! * `interface`: registration of kernels, and the truth, for the loader only.
+#![cfg(target_os = "linux")]
+
+#[path = "../../src/abi.rs"]
+mod abi;
+mod call;
+mod callback_ids;
+mod clock;
+mod config;
+mod cupti;
+mod device;
+mod driver;
+mod handles;
+mod interface;
+mod kernels;
+mod memory;
+mod objects;
+mod operation;
+mod ptx;
+mod result;
+mod submit;
+mod sync;
+mod threads;
+mod truth;

@@ -1,0 +1,44 @@
+//! The configuration of this process, set once by the loader.
+
+use std::sync::OnceLock;
+
+use crate::abi::RawConfig;
+
+static CONFIG: OnceLock<RawConfig> = OnceLock::new();
+
+/// What holds while nobody has configured the library (it was opened by somebody else than the
+/// loader): there is no device, and CUPTI says that it is not initialised.
+static NOTHING: RawConfig = RawConfig {
+    cupti_version: 28,
+    driver_version: 12_090,
+    per_thread_buffers: 0,
+    compute_capability_major: 9,
+    compute_capability_minor: 0,
+    queue_depth: 1,
+    memory_bytes: 0,
+    default_kernel_ns: 0,
+    copy_latency_ns: 0,
+    copy_bytes_per_ns: 1,
+    host_cost_ns_per_call: 0,
+    push_inside_enter_counts: 0,
+    runtime_calls: 0,
+    first_correlation_id: 1,
+    zero_time_every_nth: 0,
+    fail_subscribe_with: 0,
+    activity_enable_fails_with: 0,
+    activity_buffer_limit_bytes: u64::MAX,
+    truth_capacity: 0,
+};
+
+pub(crate) fn config() -> &'static RawConfig {
+    CONFIG.get().unwrap_or(&NOTHING)
+}
+
+pub(crate) fn is_configured() -> bool {
+    CONFIG.get().is_some()
+}
+
+/// True when the configuration is now `new`: it was set, or equal already.
+pub(crate) fn configure(new: &RawConfig) -> bool {
+    CONFIG.get_or_init(|| *new) == new
+}

@@ -1,0 +1,491 @@
+//! Activity buffers: asked from the client, filled, and handed back.
+//!
+//! A [`Sink`] is where records go: one for the whole process, or one per thread. It fills one
+//! buffer at a time; full ones wait beside it until every record in them is complete. A record of the device takes its
+//! place in the buffer of the launching thread during the call, and is completed by the device's
+//! thread later:
+//!
+//! * not begun: its place holds kind `INVALID`, so that reading a forcedly flushed buffer ends there;
+//! * begun: its start is written and its end is 0;
+//! * complete: the buffer's count of open records falls by one.
+//!
+//! A flush without force takes only buffers without open records. A forced one takes all; what is
+//! completed later finds its buffer gone, and is lost without being counted.
+//!
+//! Locks, in this order: `DELIVERY` (one delivery at a time), a sink, the worker's queue. The
+//! client's functions are called with no sink locked.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::time::Duration;
+
+use crate::abi::{BufferCompleted, BufferRequested};
+use crate::config::config;
+use crate::cupti::{records, result};
+use crate::sync::lock;
+use crate::threads;
+
+/// A buffer of the client's while it is here.
+struct Buffer {
+    /// Never 0, never used twice.
+    id: u64,
+    memory: *mut u8,
+    /// As the client gave it.
+    size: usize,
+    /// How much of it is used at most.
+    limit: usize,
+    /// 0 for no limit.
+    max_records: usize,
+    used: usize,
+    records: usize,
+    /// Records that are not complete.
+    open: usize,
+}
+
+// SAFETY: the client handed the memory over until it gets it back; it is written under a lock.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    fn fits(&self, bytes: usize, records: usize) -> bool {
+        self.limit - self.used >= bytes
+            && (self.max_records == 0 || self.records + records <= self.max_records)
+    }
+
+    fn place(&mut self, offset: usize, bytes: usize) -> &mut [u8] {
+        debug_assert!(offset + bytes <= self.used);
+        // SAFETY: the place lies inside what was reserved of the client's buffer, which is ours
+        // until it is handed back, and which was zeroed when it was reserved.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.add(offset), bytes) }
+    }
+}
+
+#[derive(Default)]
+struct Buffers {
+    current: Option<Buffer>,
+    full: Vec<Buffer>,
+}
+
+impl Buffers {
+    fn find(&mut self, id: u64) -> Option<&mut Buffer> {
+        self.current
+            .iter_mut()
+            .chain(&mut self.full)
+            .find(|buffer| buffer.id == id)
+    }
+
+    /// Full buffers without open records, or all of them.
+    fn take_full(&mut self, force: bool) -> Vec<Buffer> {
+        self.full
+            .extract_if(.., |buffer| force || buffer.open == 0)
+            .collect()
+    }
+}
+
+/// Where the records of a thread, or of all threads, go.
+pub(crate) struct Sink {
+    buffers: Mutex<Buffers>,
+}
+
+/// The place of a record that is not complete.
+pub(crate) struct Slot {
+    sink: Arc<Sink>,
+    buffer: u64,
+    offset: usize,
+    bytes: usize,
+}
+
+static SINKS: Mutex<Vec<Arc<Sink>>> = Mutex::new(Vec::new());
+static NEXT_BUFFER: AtomicU64 = AtomicU64::new(1);
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+static DELIVERY: Mutex<()> = Mutex::new(());
+
+/// Whether buffers are per thread: 0 and 1, and 2 for what the configuration says.
+static PER_THREAD: AtomicU32 = AtomicU32::new(2);
+
+/// The client's functions.
+#[derive(Clone, Copy)]
+struct Client {
+    requested: BufferRequested,
+    completed: BufferCompleted,
+}
+
+static CLIENT: Mutex<Option<Client>> = Mutex::new(None);
+
+/// Totals that no CUPTI function tells.
+pub(crate) static WRITTEN: AtomicU64 = AtomicU64::new(0);
+pub(crate) static DROPPED_IN_ALL: AtomicU64 = AtomicU64::new(0);
+pub(crate) static REQUESTED: AtomicU64 = AtomicU64::new(0);
+pub(crate) static COMPLETED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static DELIVERING: Cell<bool> = const { Cell::new(false) };
+}
+
+pub(crate) fn is_per_thread() -> bool {
+    match PER_THREAD.load(Ordering::Acquire) {
+        2 => config().per_thread_buffers == 1,
+        value => value == 1,
+    }
+}
+
+pub(crate) fn set_per_thread(on: bool) {
+    PER_THREAD.store(on.into(), Ordering::Release);
+}
+
+pub(crate) fn register(requested: BufferRequested, completed: BufferCompleted) {
+    *lock(&CLIENT) = Some(Client {
+        requested,
+        completed,
+    });
+    worker::start();
+}
+
+pub(crate) fn is_registered() -> bool {
+    lock(&CLIENT).is_some()
+}
+
+/// Takes and resets the count of dropped records.
+pub(crate) fn take_dropped() -> usize {
+    DROPPED.swap(0, Ordering::AcqRel)
+}
+
+fn count_dropped(records: usize) {
+    DROPPED.fetch_add(records, Ordering::AcqRel);
+    DROPPED_IN_ALL.fetch_add(records as u64, Ordering::Relaxed);
+}
+
+impl Sink {
+    pub(crate) fn create() -> Arc<Self> {
+        let sink = Arc::new(Self {
+            buffers: Mutex::default(),
+        });
+        lock(&SINKS).push(sink.clone());
+        sink
+    }
+
+    /// The sink for records of a thread whose own sink is `own`.
+    pub(crate) fn of(own: &Arc<Self>) -> Arc<Self> {
+        static GLOBAL: OnceLock<Arc<Sink>> = OnceLock::new();
+        if is_per_thread() {
+            own.clone()
+        } else {
+            GLOBAL.get_or_init(Self::create).clone()
+        }
+    }
+
+    /// Writes records that are complete, one behind the other.
+    pub(crate) fn write(&self, bytes: usize, records: usize, fill: impl FnOnce(&mut [u8])) {
+        self.reserve(bytes, records, 0, |place| fill(place));
+    }
+
+    /// Reserves the place of a record that is not complete.
+    pub(crate) fn open(self: &Arc<Self>, bytes: usize) -> Option<Slot> {
+        let (buffer, offset) = self.reserve(bytes, 1, 1, |_| ())?;
+        Some(Slot {
+            sink: self.clone(),
+            buffer,
+            offset,
+            bytes,
+        })
+    }
+
+    fn reserve(
+        &self,
+        bytes: usize,
+        records: usize,
+        open: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Option<(u64, usize)> {
+        let mut buffers = lock(&self.buffers);
+        if !buffers
+            .current
+            .as_ref()
+            .is_some_and(|buffer| buffer.fits(bytes, records))
+        {
+            // A buffer that is too small even when empty goes back as it is.
+            if let Some(full) = buffers.current.take() {
+                if full.open == 0 {
+                    worker::hand_over(vec![full]);
+                } else {
+                    buffers.full.push(full);
+                }
+            }
+            drop(buffers);
+            let Some(new) = request() else {
+                count_dropped(records);
+                return None;
+            };
+            buffers = lock(&self.buffers);
+            if let Some(other) = buffers.current.replace(new) {
+                // Another thread of the same sink was faster; its buffer is the fuller one.
+                if other.fits(bytes, records) {
+                    let spare = buffers.current.replace(other);
+                    worker::hand_over(spare.into_iter().collect());
+                } else {
+                    buffers.full.push(other);
+                }
+            }
+        }
+        let buffer = buffers
+            .current
+            .as_mut()
+            .filter(|buffer| buffer.fits(bytes, records));
+        let Some(buffer) = buffer else {
+            count_dropped(records);
+            return None;
+        };
+        let offset = buffer.used;
+        buffer.used += bytes;
+        buffer.records += records;
+        buffer.open += open;
+        // SAFETY: these bytes of the client's buffer are reserved to us now. They are zeroed
+        // before a reference to them exists, because the client may have left them uninitialised.
+        unsafe { buffer.memory.add(offset).write_bytes(0, bytes) };
+        fill(buffer.place(offset, bytes));
+        WRITTEN.fetch_add(records as u64, Ordering::Relaxed);
+        Some((buffer.id, offset))
+    }
+}
+
+impl Slot {
+    /// Changes the record, if its buffer is still here.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut [u8])) {
+        if let Some(buffer) = lock(&self.sink.buffers).find(self.buffer) {
+            change(buffer.place(self.offset, self.bytes));
+        }
+    }
+
+    /// Changes the record for the last time.
+    pub(crate) fn complete(self, change: impl FnOnce(&mut [u8])) {
+        let mut buffers = lock(&self.sink.buffers);
+        let Some(buffer) = buffers.find(self.buffer) else {
+            return;
+        };
+        change(buffer.place(self.offset, self.bytes));
+        buffer.open -= 1;
+        if buffer.open == 0 {
+            let complete = buffers.take_full(false);
+            if !complete.is_empty() {
+                worker::hand_over(complete);
+            }
+        }
+    }
+}
+
+/// Asks the client for a buffer.
+fn request() -> Option<Buffer> {
+    let client = (*lock(&CLIENT))?;
+    let (mut memory, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
+    // SAFETY: the client registered the function for this; the pointers live during the call.
+    threads::in_callback(|| unsafe {
+        (client.requested)(&mut memory, &mut size, &mut max_records);
+    });
+    if memory.is_null() {
+        return None;
+    }
+    REQUESTED.fetch_add(1, Ordering::Relaxed);
+    let limit = usize::try_from(config().activity_buffer_limit_bytes)
+        .unwrap_or(usize::MAX)
+        .min(size);
+    let id = NEXT_BUFFER.fetch_add(1, Ordering::Relaxed);
+    Some(Buffer {
+        id,
+        memory,
+        size,
+        limit,
+        max_records,
+        used: 0,
+        records: 0,
+        open: 0,
+    })
+}
+
+/// Hands buffers back to the client. `DELIVERY` is locked.
+fn deliver(buffers: Vec<Buffer>) {
+    let Some(client) = *lock(&CLIENT) else { return };
+    for buffer in buffers {
+        COMPLETED.fetch_add(1, Ordering::Relaxed);
+        DELIVERING.with(|cell| cell.set(true));
+        // SAFETY: the client registered the function for this, and the buffer is its own. All
+        // buffers are global, so that there is neither context nor stream.
+        threads::in_callback(|| unsafe {
+            (client.completed)(
+                std::ptr::null_mut(),
+                0,
+                buffer.memory,
+                buffer.size,
+                buffer.used,
+            );
+        });
+        DELIVERING.with(|cell| cell.set(false));
+    }
+}
+
+/// `cuptiActivityFlushAll`: delivers on the calling thread, after what the worker has under way.
+pub(crate) fn flush_all(force: bool) -> Result<(), u32> {
+    if DELIVERING.with(Cell::get) || !is_registered() {
+        return Err(result::INVALID_OPERATION);
+    }
+    let delivery = lock(&DELIVERY);
+    deliver(worker::take());
+    let sinks = lock(&SINKS).clone();
+    for sink in &sinks {
+        let mut buffers = lock(&sink.buffers);
+        let mut ready = buffers.take_full(force);
+        ready.extend(
+            buffers
+                .current
+                .take_if(|current| current.used > 0 && (force || current.open == 0)),
+        );
+        drop(buffers);
+        deliver(ready);
+    }
+    drop(sinks);
+    drop(delivery);
+    forget_unused_sinks();
+    Ok(())
+}
+
+/// Sinks of threads that have exited, once they are empty.
+fn forget_unused_sinks() {
+    lock(&SINKS).retain(|sink| {
+        let buffers = lock(&sink.buffers);
+        Arc::strong_count(sink) > 1 || buffers.current.is_some() || !buffers.full.is_empty()
+    });
+}
+
+/// `cuptiFinalize`: forgets the client and every buffer; undelivered ones are the client's loss.
+pub(crate) fn reset() {
+    *lock(&CLIENT) = None;
+    drop(worker::take());
+    for sink in lock(&SINKS).iter() {
+        *lock(&sink.buffers) = Buffers::default();
+    }
+    worker::set_period(0);
+    DROPPED.store(0, Ordering::Release);
+    PER_THREAD.store(2, Ordering::Release);
+}
+
+/// Walks the records of a buffer, as `cuptiActivityGetNextRecord` does.
+///
+/// # Safety
+///
+/// `buffer` must hold `valid_bytes` readable bytes.
+pub(crate) unsafe fn next_record(
+    buffer: *mut u8,
+    valid_bytes: usize,
+    record: *mut u8,
+) -> Result<*mut u8, u32> {
+    // SAFETY (both reads): inside the valid bytes, by the checks before them.
+    let kind_at = |offset: usize| unsafe { buffer.add(offset).cast::<u32>().read_unaligned() };
+    let offset = if record.is_null() {
+        0
+    } else {
+        let before = record.addr().wrapping_sub(buffer.addr());
+        if before.saturating_add(4) > valid_bytes {
+            return Err(result::INVALID_PARAMETER);
+        }
+        before + records::size_of_kind(kind_at(before)).ok_or(result::INVALID_KIND)?
+    };
+    if offset.saturating_add(4) > valid_bytes {
+        return Err(result::MAX_LIMIT_REACHED);
+    }
+    let size = records::size_of_kind(kind_at(offset)).ok_or(result::INVALID_KIND)?;
+    if offset + size > valid_bytes {
+        return Err(result::INVALID_KIND);
+    }
+    // SAFETY: inside the valid bytes.
+    Ok(unsafe { buffer.add(offset) })
+}
+
+/// CUPTI's own thread, which hands full buffers back.
+pub(crate) mod worker {
+    use super::{
+        Arc, AtomicBool, Buffer, Condvar, DELIVERY, Duration, Mutex, Ordering, SINKS, deliver, lock,
+    };
+
+    struct Queue {
+        full: Vec<Buffer>,
+        /// 0: hand back at once; else only every so often.
+        period_ms: u32,
+    }
+
+    static QUEUE: Mutex<Queue> = Mutex::new(Queue {
+        full: Vec::new(),
+        period_ms: 0,
+    });
+    static WAKE: Condvar = Condvar::new();
+    static STARTED: AtomicBool = AtomicBool::new(false);
+
+    pub(crate) fn start() {
+        if STARTED.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let thread = std::thread::Builder::new()
+            .name("lineage-sim-cupti".to_owned())
+            .spawn(run);
+        if thread.is_err() {
+            // Without it, full buffers are handed back by the next flush.
+            STARTED.store(false, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn set_period(period_ms: u32) {
+        lock(&QUEUE).period_ms = period_ms;
+        WAKE.notify_one();
+    }
+
+    /// Takes full buffers without open records.
+    pub(super) fn hand_over(buffers: Vec<Buffer>) {
+        if buffers.is_empty() {
+            return;
+        }
+        let mut queue = lock(&QUEUE);
+        queue.full.extend(buffers);
+        if queue.period_ms == 0 {
+            WAKE.notify_one();
+        }
+    }
+
+    pub(super) fn take() -> Vec<Buffer> {
+        std::mem::take(&mut lock(&QUEUE).full)
+    }
+
+    fn run() {
+        loop {
+            wait();
+            // Taken under the lock of the delivery, so that a flush that comes later waits for it.
+            let delivery = lock(&DELIVERY);
+            let mut ready = take();
+            let sinks: Vec<Arc<_>> = lock(&SINKS).clone();
+            for sink in sinks {
+                ready.extend(lock(&sink.buffers).take_full(false));
+            }
+            deliver(ready);
+            drop(delivery);
+        }
+    }
+
+    fn wait() {
+        let mut queue = lock(&QUEUE);
+        loop {
+            let period_ms = queue.period_ms;
+            if period_ms > 0 {
+                let period = Duration::from_millis(period_ms.into());
+                let waited = WAKE.wait_timeout(queue, period);
+                let (after, timeout) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+                queue = after;
+                if timeout.timed_out() {
+                    return;
+                }
+            } else if queue.full.is_empty() {
+                queue = WAKE
+                    .wait(queue)
+                    .unwrap_or_else(|poisoned| poisoned.into_inner());
+            } else {
+                return;
+            }
+        }
+    }
+}

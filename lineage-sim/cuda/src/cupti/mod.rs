@@ -1,0 +1,11 @@
+//! CUPTI. All of it lives here, in libcuda; libcupti only forwards.
+
+pub(crate) mod activity;
+pub(crate) mod api;
+pub(crate) mod attributes;
+pub(crate) mod buffers;
+pub(crate) mod functions;
+pub(crate) mod records;
+pub(crate) mod result;
+pub(crate) mod subscriber;
+pub(crate) mod time;

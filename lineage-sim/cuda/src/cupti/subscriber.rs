@@ -1,0 +1,108 @@
+//! The one subscriber and its callbacks.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::abi::CallbackFunction;
+use crate::cupti::activity::{self, Domain, IdSet};
+use crate::cupti::result;
+use crate::threads;
+
+struct Subscriber {
+    callback: Option<CallbackFunction>,
+    userdata: *mut c_void,
+}
+
+/// Null while nobody has subscribed. A subscriber's few bytes are never freed: a call on another thread may be
+/// about to read them, and its handle shall never mean a later one.
+static SUBSCRIBER: AtomicPtr<Subscriber> = AtomicPtr::new(std::ptr::null_mut());
+
+static DRIVER_CALLBACKS: IdSet = IdSet::new();
+static RUNTIME_CALLBACKS: IdSet = IdSet::new();
+
+fn callbacks(domain: Domain) -> &'static IdSet {
+    match domain {
+        Domain::Driver => &DRIVER_CALLBACKS,
+        Domain::Runtime => &RUNTIME_CALLBACKS,
+    }
+}
+
+/// Domains that exist: driver, runtime, resource, synchronise, NVTX, state.
+pub(crate) const LAST_DOMAIN: u32 = 6;
+
+/// The two domains that are simulated; the others exist and stay silent.
+pub(crate) fn domain(number: u32) -> Option<Domain> {
+    match number {
+        1 => Some(Domain::Driver),
+        2 => Some(Domain::Runtime),
+        _ => None,
+    }
+}
+
+pub(crate) fn subscribe(
+    callback: Option<CallbackFunction>,
+    userdata: *mut c_void,
+) -> Result<*mut c_void, u32> {
+    let new = Box::into_raw(Box::new(Subscriber { callback, userdata }));
+    match SUBSCRIBER.compare_exchange(
+        std::ptr::null_mut(),
+        new,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => Ok(new.cast()),
+        Err(_) => {
+            // SAFETY: nobody else has seen it.
+            drop(unsafe { Box::from_raw(new) });
+            Err(result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        }
+    }
+}
+
+pub(crate) fn is_subscriber(handle: *mut c_void) -> bool {
+    !handle.is_null() && SUBSCRIBER.load(Ordering::Acquire).cast() == handle
+}
+
+/// No callback begins after this; one that has begun on another thread is not waited for.
+pub(crate) fn unsubscribe() {
+    SUBSCRIBER.store(std::ptr::null_mut(), Ordering::Release);
+    DRIVER_CALLBACKS.set_all(false);
+    RUNTIME_CALLBACKS.set_all(false);
+    activity::refresh();
+}
+
+pub(crate) fn set_callback(domain: Domain, id: u32, on: bool) {
+    callbacks(domain).set(id, on);
+    activity::refresh();
+}
+
+pub(crate) fn set_domain(domain: Domain, on: bool) {
+    callbacks(domain).set_all(on);
+    activity::refresh();
+}
+
+pub(crate) fn is_enabled(domain: Domain, id: u32) -> bool {
+    callbacks(domain).contains(id)
+}
+
+/// Whether any callback is on.
+pub(crate) fn wants_calls() -> bool {
+    !DRIVER_CALLBACKS.is_empty() || !RUNTIME_CALLBACKS.is_empty()
+}
+
+/// Calls the subscriber for one side of an API call, if it asked for that.
+pub(crate) fn call(domain: Domain, id: u32, data: *const c_void) {
+    if !is_enabled(domain, id) {
+        return;
+    }
+    let subscriber = SUBSCRIBER.load(Ordering::Acquire);
+    if subscriber.is_null() {
+        return;
+    }
+    // SAFETY: a subscriber is never freed.
+    let (callback, userdata) = unsafe { ((*subscriber).callback, (*subscriber).userdata) };
+    if let Some(callback) = callback {
+        // SAFETY: the client gave the function with this pointer, and `data` outlives the call.
+        threads::in_callback(|| unsafe { callback(userdata, domain.number(), id, data) });
+    }
+}

@@ -1,0 +1,101 @@
+//! Events.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::call::Asks;
+use crate::cupti::records::{self, Synchronization};
+use crate::device::{self, Item};
+use crate::driver::context::{synchronization_start_ns, write_synchronization};
+use crate::driver::{Out, driver_functions};
+use crate::handles::{Handle, handle};
+use crate::objects::{CONTEXTS, EVENTS, Event, current_context, stream};
+use crate::result;
+
+/// `CU_EVENT_BLOCKING_SYNC`, `DISABLE_TIMING` and `INTERPROCESS`.
+const FLAGS: u32 = 7;
+
+fn record(event: Handle, of: Handle) -> Result<(), u32> {
+    let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
+    let stream = stream(of)?;
+    if stream.context != event.context {
+        return Err(result::INVALID_HANDLE);
+    }
+    let generation = event.recorded.fetch_add(1, Ordering::AcqRel) + 1;
+    device::enqueue(&stream, Item::Record(event, generation));
+    Ok(())
+}
+
+/// The event's newest record, reached: when.
+fn reached_ns(event: &Event) -> Result<u64, u32> {
+    let generation = event.recorded.load(Ordering::Acquire);
+    if !event.timed || generation == 0 {
+        return Err(result::INVALID_HANDLE);
+    }
+    if !event.has_reached(generation) {
+        return Err(result::NOT_READY);
+    }
+    Ok(event.reached_ns.load(Ordering::Acquire))
+}
+
+fn elapsed(milliseconds: Out<f32>, start: Handle, end: Handle) -> Result<(), u32> {
+    let start = EVENTS.get(start).ok_or(result::INVALID_HANDLE)?;
+    let end = EVENTS.get(end).ok_or(result::INVALID_HANDLE)?;
+    let (start_ns, end_ns) = (reached_ns(&start)?, reached_ns(&end)?);
+    let nanoseconds = end_ns.wrapping_sub(start_ns) as i64;
+    milliseconds.put((nanoseconds as f64 / 1e6) as f32)
+}
+
+driver_functions! {
+    fn cuEventCreate [118, Asks::Nothing] (_, event: Out<Handle>, flags: u32) {
+        event.check()?;
+        if flags & !FLAGS != 0 || flags & 6 == 4 {
+            return Err(result::INVALID_VALUE);
+        }
+        let context = current_context()?;
+        event.put(handle(Event::create(context.number, flags)))
+    }
+
+    fn cuEventDestroy_v2 [325, Asks::Nothing] (_, event: Handle) {
+        EVENTS.remove(event).map(|_| ()).ok_or(result::INVALID_HANDLE)
+    }
+
+    fn cuEventRecord [119, Asks::Nothing] (_, event: Handle, of: Handle) {
+        record(event, of)
+    }
+
+    fn cuEventRecordWithFlags [587, Asks::Nothing] (_, event: Handle, of: Handle, flags: u32) {
+        if flags != 0 {
+            return Err(result::INVALID_VALUE);
+        }
+        record(event, of)
+    }
+
+    fn cuEventQuery [120, Asks::Nothing] (_, event: Handle) {
+        let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
+        let generation = event.recorded.load(Ordering::Acquire);
+        if event.has_reached(generation) { Ok(()) } else { Err(result::NOT_READY) }
+    }
+
+    fn cuEventSynchronize [121, Asks::Nothing] (call, event: Handle) {
+        let event: Arc<Event> = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
+        let context = CONTEXTS.get_number(event.context).ok_or(result::CONTEXT_IS_DESTROYED)?;
+        let start_ns = synchronization_start_ns();
+        let generation = event.recorded.load(Ordering::Acquire);
+        device::wait_for_event(&event, generation);
+        let outcome = context.check();
+        let about = Some((event.id, generation));
+        write_synchronization(
+            call, Synchronization::Event, start_ns, context.id, records::INVALID_ID, about, outcome,
+        );
+        outcome
+    }
+
+    fn cuEventElapsedTime [123, Asks::Nothing] (_, milliseconds: Out<f32>, start: Handle, end: Handle) {
+        elapsed(milliseconds, start, end)
+    }
+
+    fn cuEventElapsedTime_v2 [780, Asks::Nothing] (_, milliseconds: Out<f32>, start: Handle, end: Handle) {
+        elapsed(milliseconds, start, end)
+    }
+}

@@ -1,0 +1,203 @@
+//! Initialisation, versions, errors, addresses of functions, and the device's properties.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::call::{self, Asks};
+use crate::config::{config, is_configured};
+use crate::driver::{Out, Text, driver_functions, simulated, unsupported};
+use crate::{device, objects, result};
+
+const NAME: &[u8] = b"Simulated GPU (lineage-sim)\0";
+const UUID: [u8; 16] = *b"lineage-sim-gpu0";
+const PCI_BUS_ID: &[u8] = b"0000:01:00.0\0";
+
+pub(crate) fn check_device(number: c_int) -> Result<(), u32> {
+    if number == 0 {
+        Ok(())
+    } else {
+        Err(result::INVALID_DEVICE)
+    }
+}
+
+fn copy_text(text: &[u8], to: Out<c_char>, bytes: c_int) -> Result<(), u32> {
+    to.check()?;
+    let room = usize::try_from(bytes).map_err(|_| result::INVALID_VALUE)?;
+    if room == 0 {
+        return Err(result::INVALID_VALUE);
+    }
+    let count = text.len().min(room);
+    // SAFETY: the caller's place holds `bytes` bytes, and at most that many are written; the last of them is a NUL.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), to.pointer(), count);
+        to.pointer().add(count - 1).write(0);
+    }
+    Ok(())
+}
+
+/// `CUdevice_attribute`: those of a large data-centre GPU, as far as a program asks for them.
+fn attribute(number: u32) -> Result<i32, u32> {
+    Ok(match number {
+        // Threads per block; block and grid dimensions.
+        1 | 2 | 3 => 1_024,
+        4 => 64,
+        5 => i32::MAX,
+        6 | 7 => 65_535,
+        // Shared memory per block, constant memory, warp, pitch, registers per block.
+        8 => 49_152,
+        9 => 65_536,
+        10 => 32,
+        11 => i32::MAX,
+        12 => 65_536,
+        // Clock in kHz, texture alignment, overlap, multiprocessors.
+        13 => 1_980_000,
+        14 => 512,
+        15 => 1,
+        16 => 132,
+        // Can map host memory, concurrent kernels, error correction, PCI bus, memory clock and width, second-level cache.
+        19 | 31 | 32 | 33 => 1,
+        36 => 2_619_000,
+        37 => 5_120,
+        38 => 52_428_800,
+        // Threads per multiprocessor, copy engines, unified addressing.
+        39 => 2_048,
+        40 => 2,
+        41 => 1,
+        75 => config().compute_capability_major as i32,
+        76 => config().compute_capability_minor as i32,
+        // Stream priorities; shared memory and registers per multiprocessor; managed memory.
+        78 => 1,
+        81 => 233_472,
+        82 => 65_536,
+        83 => 1,
+        // Cooperative launch, shared memory per block by opt-in, blocks per multiprocessor, reserved shared memory, memory pools.
+        95 => 1,
+        97 => 232_448,
+        106 => 32,
+        111 => 1_024,
+        115 => 1,
+        // Every other attribute of the headers up to 13.5: absent.
+        17..=161 => 0,
+        _ => return Err(result::INVALID_VALUE),
+    })
+}
+
+driver_functions! {
+    fn cuInit [1, Asks::NothingYet] (_, flags: u32) {
+        if flags != 0 {
+            return Err(result::INVALID_VALUE);
+        }
+        // Opened by somebody else than the loader: there is no device.
+        if !is_configured() || !device::start() {
+            return Err(result::NO_DEVICE);
+        }
+        call::watch_forks();
+        call::set_initialized();
+        Ok(())
+    }
+
+    fn cuDriverGetVersion [2, Asks::NothingYet] (_, version: Out<c_int>) {
+        version.put(config().driver_version as c_int)
+    }
+
+    fn cuGetErrorName [373, Asks::NothingYet] (_, error: u32, text: Out<*const c_char>) {
+        let row = result::TABLE.iter().find(|row| row.0 == error);
+        text.put(row.map_or(std::ptr::null(), |row| row.1.as_ptr()))?;
+        row.map(|_| ()).ok_or(result::INVALID_VALUE)
+    }
+
+    fn cuGetErrorString [372, Asks::NothingYet] (_, error: u32, text: Out<*const c_char>) {
+        let row = result::TABLE.iter().find(|row| row.0 == error);
+        text.put(row.map_or(std::ptr::null(), |row| row.2.as_ptr()))?;
+        row.map(|_| ()).ok_or(result::INVALID_VALUE)
+    }
+
+    fn cuGetProcAddress [626, Asks::NothingYet] (_, symbol: Text, function: Out<*mut c_void>, _version: c_int, _flags: u64) {
+        function.put(address_of(symbol)?.ok_or(result::NOT_FOUND)?)
+    }
+
+    fn cuGetProcAddress_v2 [677, Asks::NothingYet] (_, symbol: Text, function: Out<*mut c_void>, _version: c_int, _flags: u64, status: Out<u32>) {
+        match address_of(symbol)? {
+            Some(address) => {
+                status.put_if_wanted(0);
+                function.put(address)
+            }
+            None => {
+                // CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+                status.put_if_wanted(1);
+                function.put(std::ptr::null_mut())?;
+                Err(result::NOT_FOUND)
+            }
+        }
+    }
+
+    fn cuDeviceGetCount [4, Asks::Nothing] (_, count: Out<c_int>) {
+        count.put(1)
+    }
+
+    fn cuDeviceGet [3, Asks::Nothing] (_, device: Out<c_int>, ordinal: c_int) {
+        check_device(ordinal)?;
+        device.put(0)
+    }
+
+    fn cuDeviceGetName [5, Asks::Nothing] (_, name: Out<c_char>, bytes: c_int, device: c_int) {
+        check_device(device)?;
+        copy_text(NAME, name, bytes)
+    }
+
+    fn cuDeviceGetPCIBusId [332, Asks::Nothing] (_, id: Out<c_char>, bytes: c_int, device: c_int) {
+        check_device(device)?;
+        copy_text(PCI_BUS_ID, id, bytes)
+    }
+
+    fn cuDeviceGetUuid [482, Asks::Nothing] (_, uuid: Out<[u8; 16]>, device: c_int) {
+        check_device(device)?;
+        uuid.put(UUID)
+    }
+
+    fn cuDeviceGetUuid_v2 [647, Asks::Nothing] (_, uuid: Out<[u8; 16]>, device: c_int) {
+        check_device(device)?;
+        uuid.put(UUID)
+    }
+
+    fn cuDeviceTotalMem_v2 [259, Asks::Nothing] (_, bytes: Out<usize>, device: c_int) {
+        check_device(device)?;
+        bytes.put(config().memory_bytes as usize)
+    }
+
+    fn cuDeviceGetAttribute [9, Asks::Nothing] (_, value: Out<c_int>, number: u32, device: c_int) {
+        check_device(device)?;
+        value.put(attribute(number)?)
+    }
+
+    fn cuDeviceComputeCapability [6, Asks::Nothing] (_, major: Out<c_int>, minor: Out<c_int>, device: c_int) {
+        check_device(device)?;
+        major.put(config().compute_capability_major as c_int)?;
+        minor.put(config().compute_capability_minor as c_int)
+    }
+
+    fn cuProfilerStart [308, Asks::Nothing] (_) {
+        objects::current_context().map(|_| ())
+    }
+
+    fn cuProfilerStop [309, Asks::Nothing] (_) {
+        objects::current_context().map(|_| ())
+    }
+}
+
+/// The internal function that a symbol means: as named, or its newest version.
+fn address_of(symbol: Text) -> Result<Option<*mut c_void>, u32> {
+    let Ok(symbol) = symbol.get()?.to_str() else {
+        return Ok(None);
+    };
+    let find = |wanted: &str| {
+        let simulated = simulated().find(|function| function.name == wanted);
+        simulated
+            .map(|function| function.address)
+            .or_else(|| unsupported::address(wanted))
+    };
+    let versions = (2..=4).rev().map(|version| format!("{symbol}_v{version}"));
+    let found = versions
+        .chain([symbol.to_owned()])
+        .find_map(|name| find(&name));
+    Ok(found.map(|address| address.cast_mut().cast()))
+}

@@ -1,0 +1,251 @@
+//! Launches.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::abi::OPERATION_KERNEL;
+use crate::call::{Asks, Call};
+use crate::cupti::api::runtime;
+use crate::cupti::records::{Shape, kernel_kind};
+use crate::device::{self, HostFunction, Item};
+use crate::driver::driver_functions;
+use crate::handles::Handle;
+use crate::kernels;
+use crate::objects::{FUNCTIONS, Function, stream};
+use crate::operation::Work;
+use crate::result;
+use crate::submit::{Request, submit};
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct LaunchConfig {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared_bytes: u32,
+    stream: Handle,
+    attributes: *const LaunchAttribute,
+    attribute_count: u32,
+}
+
+/// `CUlaunchAttribute`.
+#[repr(C)]
+struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+/// `CU_LAUNCH_ATTRIBUTE_IGNORE`, `COOPERATIVE` and `PRIORITY`: those that are simulated.
+const IGNORE: u32 = 0;
+const COOPERATIVE: u32 = 2;
+const PRIORITY: u32 = 8;
+
+/// `CU_LAUNCH_PARAM_END`, `BUFFER_POINTER` and `BUFFER_SIZE`.
+const PARAMETERS_END: usize = 0;
+const PARAMETERS_POINTER: usize = 1;
+const PARAMETERS_SIZE: usize = 2;
+
+struct Launch {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared_bytes: u32,
+    stream: Handle,
+    cooperative: bool,
+    priority: Option<i32>,
+}
+
+/// Copies the parameters' values out of either form in which a launch gives them.
+fn parameters(
+    function: &Function,
+    list: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Result<Box<[u8]>, u32> {
+    let mut block = vec![0; function.parameter_bytes as usize].into_boxed_slice();
+    if !extra.is_null() {
+        if !list.is_null() {
+            return Err(result::INVALID_VALUE);
+        }
+        let (source, bytes) = parameter_buffer(extra)?;
+        if bytes > block.len() || source.is_null() && bytes > 0 {
+            return Err(result::INVALID_VALUE);
+        }
+        // SAFETY: the caller's buffer holds as many bytes as it says.
+        unsafe { std::ptr::copy_nonoverlapping(source, block.as_mut_ptr(), bytes) };
+        return Ok(block);
+    }
+    if function.parameters.is_empty() {
+        return Ok(block);
+    }
+    if list.is_null() {
+        return Err(result::INVALID_VALUE);
+    }
+    for (index, parameter) in function.parameters.iter().enumerate() {
+        let (offset, size) = (parameter.offset as usize, parameter.size as usize);
+        // SAFETY: the caller's list has a pointer for each parameter of the kernel.
+        let value = unsafe { list.add(index).read() };
+        let place = block
+            .get_mut(offset..offset + size)
+            .ok_or(result::INVALID_VALUE)?;
+        if value.is_null() {
+            return Err(result::INVALID_VALUE);
+        }
+        // SAFETY: each pointer leads to a value of its parameter's size.
+        unsafe { std::ptr::copy_nonoverlapping(value.cast(), place.as_mut_ptr(), size) };
+    }
+    Ok(block)
+}
+
+fn parameter_buffer(mut extra: *mut *mut c_void) -> Result<(*const u8, usize), u32> {
+    let mut buffer = std::ptr::null();
+    let mut bytes = 0;
+    loop {
+        // SAFETY: the caller's list is pairs of a mark and a pointer, up to the mark of its end.
+        let (mark, value) = unsafe {
+            let mark = extra.read().addr();
+            if mark == PARAMETERS_END {
+                return Ok((buffer, bytes));
+            }
+            (mark, extra.add(1).read())
+        };
+        match mark {
+            PARAMETERS_POINTER => buffer = value.cast_const().cast(),
+            // SAFETY: this mark's pointer leads to a size.
+            PARAMETERS_SIZE if !value.is_null() => bytes = unsafe { value.cast::<usize>().read() },
+            _ => return Err(result::INVALID_VALUE),
+        }
+        // SAFETY: as above.
+        extra = unsafe { extra.add(2) };
+    }
+}
+
+fn launch(
+    call: &Call<'_>,
+    of: Handle,
+    launch: &Launch,
+    list: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Result<(), u32> {
+    let stream = stream(launch.stream)?;
+    let function: Arc<Function> = FUNCTIONS.get(of).ok_or(result::INVALID_HANDLE)?;
+    let threads = launch
+        .block
+        .iter()
+        .map(|extent| u64::from(*extent))
+        .product::<u64>();
+    let valid = launch.grid.iter().all(|extent| *extent > 0)
+        && launch.grid[0] <= i32::MAX as u32
+        && launch.grid[1].max(launch.grid[2]) <= 65_535
+        && (1..=1_024).contains(&threads)
+        && launch.block[2] <= 64
+        && launch.dynamic_shared_bytes
+            <= function.max_dynamic_shared_bytes.load(Ordering::Relaxed) as u32;
+    if !valid {
+        return Err(result::INVALID_VALUE);
+    }
+    let parameters = parameters(&function, list, extra)?;
+    let shape = kernel_kind().map(|kind| Shape::Kernel {
+        kind,
+        function: function.clone(),
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_shared_bytes: launch.dynamic_shared_bytes,
+        cooperative: launch.cooperative,
+        priority: launch
+            .priority
+            .unwrap_or_else(|| stream.priority.load(Ordering::Relaxed)),
+    });
+    let name = function.name;
+    let work = Work::Kernel {
+        kernel: kernels::find(name),
+        function,
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_shared_bytes: launch.dynamic_shared_bytes,
+        parameters,
+    };
+    submit(
+        call,
+        &stream,
+        Request {
+            kind: OPERATION_KERNEL,
+            name: Some(name),
+            bytes: 0,
+            work,
+            shape,
+        },
+    );
+    Ok(())
+}
+
+driver_functions! {
+    fn cuLaunchKernel [307, Asks::Work(runtime::LAUNCH)] (
+        call, function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        dynamic_shared_bytes: u32, of: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    ) {
+        let plain = Launch {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            dynamic_shared_bytes,
+            stream: of,
+            cooperative: false,
+            priority: None,
+        };
+        launch(call, function, &plain, parameters, extra)
+    }
+
+    fn cuLaunchCooperativeKernel [477, Asks::Work(runtime::LAUNCH_COOPERATIVE)] (
+        call, function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        dynamic_shared_bytes: u32, of: Handle, parameters: *mut *mut c_void,
+    ) {
+        let cooperative = Launch {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            dynamic_shared_bytes,
+            stream: of,
+            cooperative: true,
+            priority: None,
+        };
+        launch(call, function, &cooperative, parameters, std::ptr::null_mut())
+    }
+
+    fn cuLaunchKernelEx [652, Asks::Work(runtime::LAUNCH_EX)] (
+        call, config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    ) {
+        if config.is_null() {
+            return Err(result::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the caller's to be valid.
+        let config = unsafe { config.read() };
+        let mut extended = Launch {
+            grid: config.grid,
+            block: config.block,
+            dynamic_shared_bytes: config.dynamic_shared_bytes,
+            stream: config.stream,
+            cooperative: false,
+            priority: None,
+        };
+        if config.attribute_count > 0 && config.attributes.is_null() {
+            return Err(result::INVALID_VALUE);
+        }
+        for index in 0..config.attribute_count as usize {
+            // SAFETY: the caller's list has so many attributes.
+            let attribute = unsafe { &*config.attributes.add(index) };
+            match attribute.id {
+                IGNORE => {}
+                COOPERATIVE => extended.cooperative = attribute.value[0] != 0,
+                PRIORITY => extended.priority = Some(attribute.value[0] as i32),
+                _ => return Err(result::NOT_SUPPORTED),
+            }
+        }
+        launch(call, function, &extended, parameters, extra)
+    }
+
+    fn cuLaunchHostFunc [527, Asks::Nothing] (_, of: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) {
+        let stream = stream(of)?;
+        let function = function.ok_or(result::INVALID_VALUE)?;
+        device::enqueue(&stream, Item::HostFunction(HostFunction { function, user }));
+        Ok(())
+    }
+}

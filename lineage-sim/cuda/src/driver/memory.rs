@@ -1,0 +1,222 @@
+//! Allocation and what is known about it.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use crate::call::Asks;
+use crate::device::{self, Item};
+use crate::driver::general::check_device;
+use crate::driver::{Out, driver_functions};
+use crate::handles::{Handle, handle};
+use crate::memory::{self, Kind};
+use crate::objects::{Context, current_context, pool_attributes, stream};
+use crate::result;
+use crate::sync::lock;
+
+/// The device's one memory pool.
+const POOL: u64 = 0x0c06_0000_0010;
+
+/// Allocates; when there is not enough, once more after all frees that streams still hold.
+fn allocate(bytes: usize, kind: Kind) -> Result<u64, u32> {
+    let context = current_context()?;
+    match memory::allocate(bytes as u64, kind, context.number) {
+        Err(result::OUT_OF_MEMORY) => {
+            device::wait_for_context(context.id);
+            memory::allocate(bytes as u64, kind, context.number)
+        }
+        other => other,
+    }
+}
+
+/// Frees when the device is done with it, on the device's thread.
+fn free(context: &Arc<Context>, address: u64) {
+    device::wait_for_context(context.id);
+    let freed = device::enqueue(&context.default_stream, Item::Free(address));
+    device::wait(&context.default_stream, freed);
+}
+
+fn check_start(address: u64, is_kind: impl Fn(Kind) -> bool) -> Result<(), u32> {
+    match memory::find(address) {
+        Some((start, allocation)) if start == address && is_kind(allocation.kind) => Ok(()),
+        _ => Err(result::INVALID_VALUE),
+    }
+}
+
+fn check_pool(pool: Handle) -> Result<(), u32> {
+    if pool.addr() as u64 == POOL {
+        Ok(())
+    } else {
+        Err(result::INVALID_VALUE)
+    }
+}
+
+fn put_pool(pool: Out<Handle>, device: c_int) -> Result<(), u32> {
+    check_device(device)?;
+    pool.put(handle(POOL))
+}
+
+driver_functions! {
+    fn cuMemAlloc_v2 [243, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize) {
+        pointer.check()?;
+        pointer.put(allocate(bytes, Kind::Device)?)
+    }
+
+    fn cuMemAllocManaged [371, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, flags: c_uint) {
+        pointer.check()?;
+        // CU_MEM_ATTACH_GLOBAL or HOST
+        if !(1..=2).contains(&flags) {
+            return Err(result::INVALID_VALUE);
+        }
+        pointer.put(allocate(bytes, Kind::Managed)?)
+    }
+
+    fn cuMemFree_v2 [245, Asks::Nothing] (_, pointer: u64) {
+        let context = current_context()?;
+        if pointer == 0 {
+            return Ok(());
+        }
+        check_start(pointer, Kind::is_device)?;
+        free(&context, pointer);
+        Ok(())
+    }
+
+    fn cuMemAllocAsync [598, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, of: Handle) {
+        pointer.check()?;
+        stream(of)?;
+        pointer.put(allocate(bytes, Kind::Device)?)
+    }
+
+    fn cuMemAllocFromPoolAsync [611, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, pool: Handle, of: Handle) {
+        pointer.check()?;
+        check_pool(pool)?;
+        stream(of)?;
+        pointer.put(allocate(bytes, Kind::Device)?)
+    }
+
+    fn cuMemFreeAsync [600, Asks::Nothing] (_, pointer: u64, of: Handle) {
+        let stream = stream(of)?;
+        check_start(pointer, |kind| kind == Kind::Device)?;
+        device::enqueue(&stream, Item::Free(pointer));
+        Ok(())
+    }
+
+    fn cuMemHostAlloc [39, Asks::Nothing] (_, pointer: Out<Handle>, bytes: usize, flags: c_uint) {
+        pointer.check()?;
+        if flags > 7 {
+            return Err(result::INVALID_VALUE);
+        }
+        pointer.put(std::ptr::with_exposed_provenance_mut(allocate(bytes, Kind::Pinned)? as usize))
+    }
+
+    fn cuMemAllocHost_v2 [294, Asks::Nothing] (_, pointer: Out<Handle>, bytes: usize) {
+        pointer.check()?;
+        pointer.put(std::ptr::with_exposed_provenance_mut(allocate(bytes, Kind::Pinned)? as usize))
+    }
+
+    fn cuMemFreeHost [38, Asks::Nothing] (_, pointer: *mut c_void) {
+        let context = current_context()?;
+        check_start(pointer.addr() as u64, |kind| kind == Kind::Pinned)?;
+        free(&context, pointer.addr() as u64);
+        Ok(())
+    }
+
+    fn cuMemHostRegister_v2 [379, Asks::Nothing] (_, pointer: *mut c_void, bytes: usize, flags: c_uint) {
+        let context = current_context()?;
+        if flags > 15 {
+            return Err(result::INVALID_VALUE);
+        }
+        memory::register(pointer.expose_provenance() as u64, bytes as u64, context.number)
+    }
+
+    fn cuMemHostUnregister [302, Asks::Nothing] (_, pointer: *mut c_void) {
+        let context = current_context()?;
+        check_start(pointer.addr() as u64, |kind| kind == Kind::Registered)
+            .map_err(|_| result::HOST_MEMORY_NOT_REGISTERED)?;
+        free(&context, pointer.addr() as u64);
+        Ok(())
+    }
+
+    fn cuMemGetInfo_v2 [242, Asks::Nothing] (_, free: Out<usize>, total: Out<usize>) {
+        current_context()?;
+        let (free_bytes, total_bytes) = memory::information();
+        free.put(free_bytes as usize)?;
+        total.put(total_bytes as usize)
+    }
+
+    fn cuMemGetAddressRange_v2 [246, Asks::Nothing] (_, base: Out<u64>, bytes: Out<usize>, pointer: u64) {
+        current_context()?;
+        let (start, allocation) = memory::find(pointer).ok_or(result::NOT_FOUND)?;
+        base.put_if_wanted(start);
+        bytes.put_if_wanted(allocation.bytes as usize);
+        Ok(())
+    }
+
+    fn cuPointerGetAttribute [310, Asks::Nothing] (_, value: Out<c_void>, attribute: u32, pointer: u64) {
+        value.check()?;
+        let (_, allocation) = memory::find(pointer).ok_or(result::INVALID_VALUE)?;
+        let is_device = allocation.kind.is_device();
+        let place = value.pointer();
+        match attribute {
+            // CU_POINTER_ATTRIBUTE_MEMORY_TYPE: host 1, device 2
+            2 => Out(place.cast::<u32>()).put(if is_device { 2 } else { 1 }),
+            // CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+            3 => Out(place.cast::<u64>()).put(pointer),
+            // CU_POINTER_ATTRIBUTE_IS_MANAGED
+            8 => Out(place.cast::<u32>()).put((allocation.kind == Kind::Managed).into()),
+            // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+            9 => Out(place.cast::<i32>()).put(0),
+            _ => Err(result::NOT_SUPPORTED),
+        }
+    }
+
+    fn cuDeviceGetDefaultMemPool [606, Asks::Nothing] (_, pool: Out<Handle>, device: c_int) {
+        put_pool(pool, device)
+    }
+
+    fn cuDeviceGetMemPool [610, Asks::Nothing] (_, pool: Out<Handle>, device: c_int) {
+        put_pool(pool, device)
+    }
+
+    fn cuDeviceSetMemPool [609, Asks::Nothing] (_, device: c_int, pool: Handle) {
+        check_device(device)?;
+        check_pool(pool)
+    }
+
+    fn cuMemPoolTrimTo [602, Asks::Nothing] (_, pool: Handle, _bytes_to_keep: usize) {
+        check_pool(pool)
+    }
+
+    fn cuMemPoolGetAttribute [604, Asks::Nothing] (_, pool: Handle, attribute: u32, value: Out<c_void>) {
+        check_pool(pool)?;
+        value.check()?;
+        let number = match attribute {
+            // Reserved and used memory, now and at most (not followed: what is used now).
+            5..=8 => memory::totals().1,
+            1..=4 => lock(pool_attributes()).get(&attribute).copied().unwrap_or(u64::from(attribute < 4)),
+            _ => return Err(result::INVALID_VALUE),
+        };
+        let place = value.pointer();
+        if attribute < 4 {
+            Out(place.cast::<i32>()).put(number as i32)
+        } else {
+            Out(place.cast::<u64>()).put(number)
+        }
+    }
+
+    fn cuMemPoolSetAttribute [603, Asks::Nothing] (_, pool: Handle, attribute: u32, value: *mut c_void) {
+        check_pool(pool)?;
+        if value.is_null() {
+            return Err(result::INVALID_VALUE);
+        }
+        // SAFETY: the caller's value has the size that the attribute has.
+        let number = unsafe {
+            match attribute {
+                1..=3 => value.cast::<u32>().read().into(),
+                4 | 6 | 8 => value.cast::<u64>().read(),
+                _ => return Err(result::INVALID_VALUE),
+            }
+        };
+        lock(pool_attributes()).insert(attribute, number);
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Streams.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::call::{Asks, Call};
+use crate::cupti::activity::{self, kind};
+use crate::cupti::records::{self, Synchronization};
+use crate::device::{self, Item};
+use crate::driver::context::{
+    GREATEST_PRIORITY, LEAST_PRIORITY, synchronization_start_ns, write_synchronization,
+};
+use crate::driver::{Out, driver_functions};
+use crate::handles::{Handle, handle};
+use crate::objects::{EVENTS, STREAMS, current_context, stream};
+use crate::result;
+
+fn create(call: &Call<'_>, place: Out<Handle>, flags: u32, priority: i32) -> Result<(), u32> {
+    place.check()?;
+    if flags > 1 {
+        return Err(result::INVALID_VALUE);
+    }
+    let context = current_context()?;
+    // Priorities outside the range are taken to its nearer end.
+    let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+    let stream = context.create_stream(flags, priority);
+    if activity::is_enabled(kind::STREAM) {
+        let id = call.device_correlation_id();
+        records::write_stream(call.thread, context.id, stream.id, priority, flags, id);
+    }
+    let number = STREAMS.reserve();
+    STREAMS.insert(number, stream);
+    place.put(handle(number))
+}
+
+driver_functions! {
+    fn cuStreamCreate [124, Asks::Nothing] (call, place: Out<Handle>, flags: u32) {
+        create(call, place, flags, 0)
+    }
+
+    fn cuStreamCreateWithPriority [367, Asks::Nothing] (call, place: Out<Handle>, flags: u32, priority: c_int) {
+        create(call, place, flags, priority)
+    }
+
+    fn cuStreamDestroy_v2 [326, Asks::Nothing] (_, of: Handle) {
+        // What the stream still holds is done all the same.
+        STREAMS.remove(of).map(|_| ()).ok_or(result::INVALID_HANDLE)
+    }
+
+    fn cuStreamSynchronize [126, Asks::Nothing] (call, of: Handle) {
+        let stream = stream(of)?;
+        let start_ns = synchronization_start_ns();
+        device::wait_for_stream(&stream);
+        let outcome = match stream.error.load(Ordering::Acquire) {
+            0 => Ok(()),
+            error => Err(error),
+        };
+        write_synchronization(
+            call, Synchronization::Stream, start_ns, stream.context_id, stream.id, None, outcome,
+        );
+        outcome
+    }
+
+    fn cuStreamQuery [125, Asks::Nothing] (_, of: Handle) {
+        if device::stream_is_idle(&*stream(of)?) { Ok(()) } else { Err(result::NOT_READY) }
+    }
+
+    fn cuStreamWaitEvent [295, Asks::Nothing] (call, of: Handle, event: Handle, flags: u32) {
+        if flags > 1 {
+            return Err(result::INVALID_VALUE);
+        }
+        let stream = stream(of)?;
+        let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
+        let start_ns = synchronization_start_ns();
+        // What the event captured at this call; an event that was never recorded holds nobody.
+        let generation = event.recorded.load(Ordering::Acquire);
+        if !event.has_reached(generation) {
+            device::enqueue(&stream, Item::Wait(Arc::clone(&event), generation));
+        }
+        write_synchronization(
+            call,
+            Synchronization::StreamWaitEvent,
+            start_ns,
+            stream.context_id,
+            stream.id,
+            Some((event.id, generation)),
+            Ok(()),
+        );
+        Ok(())
+    }
+
+    fn cuStreamGetPriority [368, Asks::Nothing] (_, of: Handle, priority: Out<c_int>) {
+        priority.put(stream(of)?.priority.load(Ordering::Relaxed))
+    }
+
+    fn cuStreamGetFlags [369, Asks::Nothing] (_, of: Handle, flags: Out<u32>) {
+        flags.put(stream(of)?.flags)
+    }
+
+    fn cuStreamGetId [693, Asks::Nothing] (_, of: Handle, id: Out<u64>) {
+        id.put(stream(of)?.id.into())
+    }
+
+    fn cuStreamGetCtx [483, Asks::Nothing] (_, of: Handle, context: Out<Handle>) {
+        context.put(handle(stream(of)?.context))
+    }
+
+    fn cuStreamGetDevice [774, Asks::Nothing] (_, of: Handle, device: Out<c_int>) {
+        stream(of)?;
+        device.put(0)
+    }
+
+    fn cuStreamIsCapturing [499, Asks::Nothing] (_, of: Handle, status: Out<u32>) {
+        stream(of)?;
+        // CU_STREAM_CAPTURE_STATUS_NONE: nothing can be captured yet.
+        status.put(0)
+    }
+}

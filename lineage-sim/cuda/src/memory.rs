@@ -1,0 +1,183 @@
+//! Device memory, which is host memory with a table of what is allocated.
+//!
+//! Only the device's thread reads, writes and frees device memory while operations run, so a
+//! range that it has checked stays valid until it is done. Pinned host memory is in the same table, under another kind.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::config::config;
+use crate::handles::HandleNumber;
+use crate::result;
+use crate::sync::{read, write};
+
+/// CUDA aligns every allocation at least so.
+const ALIGNMENT: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Device,
+    Managed,
+    /// Page-locked host memory that the driver allocated.
+    Pinned,
+    /// Host memory of the program's own that was registered.
+    Registered,
+}
+
+impl Kind {
+    pub(crate) fn is_device(self) -> bool {
+        matches!(self, Self::Device | Self::Managed)
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Allocation {
+    pub(crate) bytes: u64,
+    pub(crate) kind: Kind,
+    /// The context with which it goes.
+    pub(crate) context: HandleNumber,
+}
+
+static TABLE: RwLock<BTreeMap<u64, Allocation>> = RwLock::new(BTreeMap::new());
+static DEVICE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Allocates zeroed memory and enters it into the table.
+pub(crate) fn allocate(bytes: u64, kind: Kind, context: HandleNumber) -> Result<u64, u32> {
+    if bytes == 0 {
+        return Err(result::INVALID_VALUE);
+    }
+    if kind.is_device() {
+        let limit = config().memory_bytes;
+        let taken = DEVICE_BYTES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+            taken.checked_add(bytes).filter(|sum| *sum <= limit)
+        });
+        if taken.is_err() {
+            return Err(result::OUT_OF_MEMORY);
+        }
+    }
+    let refused = || {
+        if kind.is_device() {
+            DEVICE_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        result::OUT_OF_MEMORY
+    };
+    let layout = layout(bytes).ok_or_else(refused)?;
+    // SAFETY: the size is not zero.
+    let pointer = unsafe { alloc_zeroed(layout) };
+    if pointer.is_null() {
+        return Err(refused());
+    }
+    let address = pointer.expose_provenance() as u64;
+    write(&TABLE).insert(
+        address,
+        Allocation {
+            bytes,
+            kind,
+            context,
+        },
+    );
+    Ok(address)
+}
+
+/// Takes an allocation out of the table and frees it.
+pub(crate) fn free(address: u64) -> Result<(), u32> {
+    let mut table = write(&TABLE);
+    let Some(allocation) = table.remove(&address) else {
+        return Err(result::INVALID_VALUE);
+    };
+    drop(table);
+    if allocation.kind.is_device() {
+        DEVICE_BYTES.fetch_sub(allocation.bytes, Ordering::Relaxed);
+    }
+    if allocation.kind != Kind::Registered
+        && let Some(layout) = layout(allocation.bytes)
+    {
+        let pointer = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        // SAFETY: the table held it, so it was allocated with this layout and not freed before.
+        unsafe { dealloc(pointer, layout) };
+    }
+    Ok(())
+}
+
+/// Frees everything that belongs to a context.
+pub(crate) fn free_all_of(context: HandleNumber) {
+    let addresses: Vec<u64> = {
+        let table = read(&TABLE);
+        let of_context = table
+            .iter()
+            .filter(|(_, allocation)| allocation.context == context);
+        of_context.map(|(address, _)| *address).collect()
+    };
+    for address in addresses {
+        // Taken away meanwhile by a free of the program's own.
+        let _ = free(address);
+    }
+}
+
+/// Enters memory of the program's own as pinned.
+pub(crate) fn register(address: u64, bytes: u64, context: HandleNumber) -> Result<(), u32> {
+    if address == 0 || bytes == 0 {
+        return Err(result::INVALID_VALUE);
+    }
+    if find(address).is_some() {
+        return Err(result::HOST_MEMORY_ALREADY_REGISTERED);
+    }
+    write(&TABLE).insert(
+        address,
+        Allocation {
+            bytes,
+            kind: Kind::Registered,
+            context,
+        },
+    );
+    Ok(())
+}
+
+fn layout(bytes: u64) -> Option<Layout> {
+    Layout::from_size_align(usize::try_from(bytes).ok()?, ALIGNMENT).ok()
+}
+
+/// The allocation that holds an address, and where it starts.
+pub(crate) fn find(address: u64) -> Option<(u64, Allocation)> {
+    let table = read(&TABLE);
+    let (start, allocation) = table.range(..=address).next_back()?;
+    (address - start < allocation.bytes).then_some((*start, *allocation))
+}
+
+/// The kind of memory that holds the whole range; none where it is no memory of the driver's.
+pub(crate) fn kind_of(address: u64, bytes: u64) -> Option<Kind> {
+    let (start, allocation) = find(address)?;
+    let end = address.checked_add(bytes)?;
+    (end <= start + allocation.bytes).then_some(allocation.kind)
+}
+
+/// Whether the whole range is device memory.
+pub(crate) fn is_device_range(address: u64, bytes: u64) -> bool {
+    bytes == 0 || kind_of(address, bytes).is_some_and(Kind::is_device)
+}
+
+/// The same question across the private interface.
+pub(crate) extern "C" fn device_range_is_valid(address: u64, bytes: u64) -> i32 {
+    i32::from(is_device_range(address, bytes))
+}
+
+/// Allocations of device memory and their bytes.
+pub(crate) fn totals() -> (u64, u64) {
+    let table = read(&TABLE);
+    let count = table
+        .values()
+        .filter(|allocation| allocation.kind.is_device())
+        .count();
+    (count as u64, DEVICE_BYTES.load(Ordering::Relaxed))
+}
+
+/// Free and total bytes of the device.
+pub(crate) fn information() -> (u64, u64) {
+    let total = config().memory_bytes;
+    (
+        total - DEVICE_BYTES.load(Ordering::Relaxed).min(total),
+        total,
+    )
+}

@@ -1,0 +1,362 @@
+//! Contexts, streams, events, modules and functions, and the handles that mean them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CString, c_char};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::abi::RawParameter;
+use crate::device::{self, Item};
+use crate::handles::{Handle, HandleNumber, Registry, handle};
+use crate::result;
+use crate::sync::lock;
+use crate::threads::ThreadState;
+
+pub(crate) static CONTEXTS: Registry<Context> = Registry::new(0x0c01);
+pub(crate) static STREAMS: Registry<Stream> = Registry::new(0x0c02);
+pub(crate) static EVENTS: Registry<Event> = Registry::new(0x0c03);
+pub(crate) static MODULES: Registry<Module> = Registry::new(0x0c04);
+pub(crate) static FUNCTIONS: Registry<Function> = Registry::new(0x0c05);
+
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles that are not pointers.
+const STREAM_LEGACY: usize = 1;
+const STREAM_PER_THREAD: usize = 2;
+
+/// The id that records give to a context's default stream, and the first of the others.
+const DEFAULT_STREAM_ID: u32 = 7;
+static NEXT_STREAM_ID: AtomicU32 = AtomicU32::new(13);
+static NEXT_CONTEXT_ID: AtomicU32 = AtomicU32::new(1);
+
+pub(crate) struct Context {
+    pub(crate) number: HandleNumber,
+    pub(crate) id: u32,
+    pub(crate) flags: AtomicU32,
+    /// The error that a failed operation left: every later call in this context returns it.
+    error: Arc<AtomicU32>,
+    pub(crate) default_stream: Arc<Stream>,
+    /// `CUlimit` → value, as far as set.
+    pub(crate) limits: Mutex<HashMap<u32, usize>>,
+    pub(crate) cache_config: AtomicU32,
+}
+
+impl Context {
+    pub(crate) fn create(flags: u32) -> Arc<Self> {
+        let id = NEXT_CONTEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let number = CONTEXTS.reserve();
+        let error = Arc::new(AtomicU32::new(0));
+        // The default stream of the first context has the id that NVIDIA's tools show; those of
+        // later contexts are numbered like any other stream, to stay unique in the process.
+        let stream_id = if id == 1 {
+            DEFAULT_STREAM_ID
+        } else {
+            NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed)
+        };
+        let default_stream = Arc::new(Stream::open(
+            stream_id,
+            number,
+            id,
+            StreamOrder::Legacy,
+            0,
+            0,
+            error.clone(),
+        ));
+        let context = Arc::new(Self {
+            number,
+            id,
+            flags: AtomicU32::new(flags),
+            error,
+            default_stream,
+            limits: Mutex::new(HashMap::new()),
+            cache_config: AtomicU32::new(0),
+        });
+        CONTEXTS.insert(number, context.clone());
+        context
+    }
+
+    /// The error that sticks to the context.
+    pub(crate) fn check(&self) -> Result<(), u32> {
+        match self.error.load(Ordering::Acquire) {
+            0 => Ok(()),
+            error => Err(error),
+        }
+    }
+
+    pub(crate) fn create_stream(&self, flags: u32, priority: i32) -> Arc<Stream> {
+        let mode = if flags & 1 == 1 {
+            StreamOrder::NonBlocking
+        } else {
+            StreamOrder::Blocking
+        };
+        let id = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
+        let error = self.error.clone();
+        Arc::new(Stream::open(
+            id,
+            self.number,
+            self.id,
+            mode,
+            flags,
+            priority,
+            error,
+        ))
+    }
+
+    /// Waits until every stream of the context has done what was asked for so far.
+    pub(crate) fn synchronize(&self) -> Result<(), u32> {
+        device::wait_for_context(self.id);
+        self.check()
+    }
+}
+
+/// How a stream is ordered beside others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamOrder {
+    /// The legacy default stream: before and behind every blocking stream.
+    Legacy,
+    /// Ordered with the legacy default stream.
+    Blocking,
+    NonBlocking,
+}
+
+pub(crate) struct Stream {
+    pub(crate) key: usize,
+    pub(crate) id: u32,
+    pub(crate) context: HandleNumber,
+    pub(crate) context_id: u32,
+    pub(crate) flags: u32,
+    pub(crate) priority: AtomicI32,
+    /// The context's sticky error.
+    pub(crate) error: Arc<AtomicU32>,
+}
+
+impl Stream {
+    fn open(
+        id: u32,
+        context: HandleNumber,
+        context_id: u32,
+        mode: StreamOrder,
+        flags: u32,
+        priority: i32,
+        error: Arc<AtomicU32>,
+    ) -> Self {
+        let key = device::add_stream(mode, context_id);
+        let priority = AtomicI32::new(priority);
+        Self {
+            key,
+            id,
+            context,
+            context_id,
+            flags,
+            priority,
+            error,
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        device::retire_stream(self.key);
+    }
+}
+
+/// The stream that a handle means on this thread.
+pub(crate) fn stream(of: Handle) -> Result<Arc<Stream>, u32> {
+    match of.addr() {
+        0 | STREAM_LEGACY => Ok(current_context()?.default_stream.clone()),
+        STREAM_PER_THREAD => {
+            let context = current_context()?;
+            Ok(ThreadState::with(|thread| thread.default_stream(&context)))
+        }
+        _ => {
+            let stream = STREAMS.get(of).ok_or(result::INVALID_HANDLE)?;
+            match stream.error.load(Ordering::Acquire) {
+                0 => Ok(stream),
+                error => Err(error),
+            }
+        }
+    }
+}
+
+pub(crate) struct Event {
+    pub(crate) context: HandleNumber,
+    pub(crate) id: u32,
+    pub(crate) timed: bool,
+    /// Rises with every record call; 0: never recorded.
+    pub(crate) recorded: AtomicU64,
+    /// The newest generation that the device has reached, and when.
+    pub(crate) reached: AtomicU64,
+    pub(crate) reached_ns: AtomicU64,
+}
+
+static NEXT_EVENT_ID: AtomicU32 = AtomicU32::new(1);
+
+impl Event {
+    pub(crate) fn create(context: HandleNumber, flags: u32) -> HandleNumber {
+        let number = EVENTS.reserve();
+        let event = Self {
+            context,
+            id: NEXT_EVENT_ID.fetch_add(1, Ordering::Relaxed),
+            timed: flags & 2 == 0,
+            recorded: AtomicU64::new(0),
+            reached: AtomicU64::new(0),
+            reached_ns: AtomicU64::new(0),
+        };
+        EVENTS.insert(number, Arc::new(event));
+        number
+    }
+
+    pub(crate) fn has_reached(&self, generation: u64) -> bool {
+        self.reached.load(Ordering::Acquire) >= generation
+    }
+}
+
+pub(crate) struct Module {
+    pub(crate) context: HandleNumber,
+    pub(crate) functions: Vec<(HandleNumber, Arc<Function>)>,
+}
+
+pub(crate) struct Function {
+    pub(crate) module: HandleNumber,
+    /// The name that lives as long as the process, for the truth.
+    pub(crate) name: &'static str,
+    /// The name that lives as long as the module, for CUPTI's records.
+    pub(crate) module_name: ModuleName,
+    pub(crate) parameters: Arc<[RawParameter]>,
+    pub(crate) parameter_bytes: u32,
+    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+    pub(crate) max_dynamic_shared_bytes: AtomicI32,
+}
+
+/// A kernel's name as long as its module is loaded. After that its bytes read `?`, so that a
+/// profiler that kept the pointer shows it, and soon they are freed.
+pub(crate) struct ModuleName(*mut c_char);
+
+// SAFETY: the pointer is owned, and read-only until it is dropped.
+unsafe impl Send for ModuleName {}
+// SAFETY: as above.
+unsafe impl Sync for ModuleName {}
+
+/// Names of unloaded modules that are not freed yet: a late reader sees `?` and does not crash.
+const QUARANTINE: usize = 4_096;
+
+impl ModuleName {
+    pub(crate) fn new(name: &str) -> Option<Self> {
+        Some(Self(CString::new(name).ok()?.into_raw()))
+    }
+
+    pub(crate) fn pointer(&self) -> *const c_char {
+        self.0
+    }
+}
+
+impl Drop for ModuleName {
+    fn drop(&mut self) {
+        static UNLOADED: Mutex<Vec<ModuleNameBytes>> = Mutex::new(Vec::new());
+        let mut at = self.0;
+        // SAFETY: the string is owned and NUL-terminated; the NUL stays where it is.
+        unsafe {
+            while at.read() != 0 {
+                at.write_volatile(b'?' as c_char);
+                at = at.add(1);
+            }
+        }
+        // SAFETY: it came from `CString::into_raw` and its length is unchanged.
+        let bytes = ModuleNameBytes(unsafe { CString::from_raw(self.0) });
+        let mut unloaded = lock(&UNLOADED);
+        unloaded.push(bytes);
+        if unloaded.len() > QUARANTINE {
+            unloaded.drain(..QUARANTINE / 2);
+        }
+    }
+}
+
+/// Kept only to be freed later.
+struct ModuleNameBytes(#[expect(dead_code, reason = "held until it is freed")] CString);
+
+thread_local! {
+    /// The stack of contexts of this thread; the last is current.
+    static CURRENT: RefCell<Vec<HandleNumber>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) fn current_context_number() -> HandleNumber {
+    CURRENT
+        .try_with(|stack| stack.borrow().last().copied().unwrap_or(0))
+        .unwrap_or(0)
+}
+
+/// The current context, free of errors.
+pub(crate) fn current_context() -> Result<Arc<Context>, u32> {
+    let context = current_context_even_if_failed()?;
+    context.check()?;
+    Ok(context)
+}
+
+pub(crate) fn current_context_even_if_failed() -> Result<Arc<Context>, u32> {
+    match current_context_number() {
+        0 => Err(result::INVALID_CONTEXT),
+        number => CONTEXTS
+            .get_number(number)
+            .ok_or(result::CONTEXT_IS_DESTROYED),
+    }
+}
+
+/// Replaces the top of the stack; 0 takes it away.
+pub(crate) fn set_current_context(number: HandleNumber) {
+    let _ = CURRENT.try_with(|stack| {
+        let mut stack = stack.borrow_mut();
+        stack.pop();
+        if number != 0 {
+            stack.push(number);
+        }
+    });
+}
+
+pub(crate) fn push_current_context(number: HandleNumber) {
+    let _ = CURRENT.try_with(|stack| stack.borrow_mut().push(number));
+}
+
+pub(crate) fn pop_current_context() -> Option<HandleNumber> {
+    CURRENT
+        .try_with(|stack| stack.borrow_mut().pop())
+        .ok()
+        .flatten()
+}
+
+/// The primary context and how often it is retained.
+pub(crate) struct Primary {
+    pub(crate) context: Option<Arc<Context>>,
+    pub(crate) retained: u32,
+    pub(crate) flags: u32,
+}
+
+pub(crate) static PRIMARY: Mutex<Primary> = Mutex::new(Primary {
+    context: None,
+    retained: 0,
+    flags: 0,
+});
+
+/// Takes a context and everything in it away.
+pub(crate) fn destroy_context(context: &Arc<Context>) {
+    let number = context.number;
+    CONTEXTS.remove(handle(number));
+    STREAMS.remove_where(|stream| stream.context == number);
+    EVENTS.remove_where(|event| event.context == number);
+    device::wait_for_context(context.id);
+    let freed = device::enqueue(&context.default_stream, Item::FreeAllOf(number));
+    device::wait(&context.default_stream, freed);
+    for module in MODULES.remove_where(|module| module.context == number) {
+        unload_functions(&module);
+    }
+}
+
+pub(crate) fn unload_functions(module: &Module) {
+    for (number, _) in &module.functions {
+        FUNCTIONS.remove(handle(*number));
+    }
+}
+
+/// The one memory pool of the device; its attributes by number.
+pub(crate) fn pool_attributes() -> &'static Mutex<HashMap<u32, u64>> {
+    static POOL: OnceLock<Mutex<HashMap<u32, u64>>> = OnceLock::new();
+    POOL.get_or_init(Default::default)
+}

@@ -1,0 +1,257 @@
+//! Kernels, copies and sets: what the device does with them, and what is written down about it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::abi::{self, RawLaunch, RawOperation};
+use crate::clock::now_ns;
+use crate::config::config;
+use crate::cupti::records::DeviceRecord;
+use crate::kernels::Kernel;
+use crate::memory;
+use crate::objects::Function;
+use crate::result;
+use crate::truth;
+
+/// Where a copy from the host reads.
+pub(crate) enum HostSource {
+    /// A copy that was made during the call, as the driver does with pageable memory.
+    Staged(Box<[u8]>),
+    /// Pinned memory, read when the copy runs.
+    Pinned(u64),
+}
+
+pub(crate) enum Work {
+    Kernel {
+        function: Arc<Function>,
+        kernel: Option<Arc<Kernel>>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared_bytes: u32,
+        parameters: Box<[u8]>,
+    },
+    CopyHostToDevice {
+        source: HostSource,
+        to: u64,
+    },
+    /// Pinned memory, or pageable memory whose owner waits in the call.
+    CopyDeviceToHost {
+        from: u64,
+        to: u64,
+    },
+    CopyDeviceToDevice {
+        from: u64,
+        to: u64,
+    },
+    /// `value` is repeated in `width` bytes.
+    Set {
+        to: u64,
+        value: u32,
+        width: u8,
+    },
+}
+
+pub(crate) struct Operation {
+    pub(crate) work: Work,
+    pub(crate) bytes: u64,
+    pub(crate) stream_id: u32,
+    pub(crate) stream_error: Arc<AtomicU32>,
+    pub(crate) record: Option<DeviceRecord>,
+    pub(crate) truth: RawOperation,
+}
+
+// SAFETY: the only pointer is the name in `truth`, which lives as long as the process.
+unsafe impl Send for Operation {}
+
+impl Operation {
+    /// Starts the work. Returns when it ends.
+    pub(crate) fn begin(&mut self, start_ns: u64) -> u64 {
+        let failed_before = self.stream_error.load(Ordering::Acquire);
+        // A host function starts when it starts; everything else starts when it was due.
+        let runs_host_function = matches!(&self.work, Work::Kernel { kernel: Some(kernel), .. } if kernel.function.is_some());
+        let start_ns = if runs_host_function {
+            now_ns().max(start_ns)
+        } else {
+            start_ns
+        };
+        self.truth.start_ns = start_ns;
+        if let Some(record) = &mut self.record {
+            record.begin(start_ns);
+        }
+        let outcome = match failed_before {
+            0 => self.run(),
+            error => Err(error),
+        };
+        match outcome {
+            Ok(duration_ns) => {
+                let end_ns = start_ns.saturating_add(duration_ns);
+                if runs_host_function {
+                    end_ns.max(now_ns())
+                } else {
+                    end_ns
+                }
+            }
+            Err(error) => {
+                self.truth.result = error;
+                // The first error sticks to the context.
+                let _ = self.stream_error.compare_exchange(
+                    0,
+                    error,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                );
+                now_ns().max(start_ns)
+            }
+        }
+    }
+
+    /// Writes down that the work has ended.
+    pub(crate) fn finish(mut self, end_ns: u64) {
+        self.truth.end_ns = end_ns;
+        truth::push_operation(self.truth);
+        if let Some(record) = self.record {
+            record.finish(end_ns);
+        }
+    }
+
+    /// Does the work; returns how long it lasts at least.
+    fn run(&mut self) -> Result<u64, u32> {
+        let bytes = self.bytes;
+        match &self.work {
+            Work::Kernel { kernel, .. } => {
+                self.truth.has_label = 0;
+                let Some(kernel) = kernel.clone() else {
+                    return Ok(config().default_kernel_ns);
+                };
+                self.read_label(&kernel);
+                self.run_host_function(&kernel)?;
+                Ok(kernel.duration_ns())
+            }
+            Work::CopyHostToDevice { source, to } => {
+                let from = match source {
+                    HostSource::Staged(staged) => staged.as_ptr().expose_provenance() as u64,
+                    HostSource::Pinned(address) => *address,
+                };
+                let to = *to;
+                self.copy(from, to, [to].as_slice())
+            }
+            Work::CopyDeviceToHost { from, to } => {
+                let (from, to) = (*from, *to);
+                self.copy(from, to, [from].as_slice())
+            }
+            Work::CopyDeviceToDevice { from, to } => {
+                let (from, to) = (*from, *to);
+                self.copy(from, to, [from, to].as_slice())
+            }
+            Work::Set { to, value, width } => {
+                if !memory::is_device_range(*to, bytes) {
+                    return Err(result::ILLEGAL_ADDRESS);
+                }
+                let target = std::ptr::with_exposed_provenance_mut::<u8>(*to as usize);
+                let pattern = value.to_le_bytes();
+                // SAFETY: the range is device memory, which only this thread touches.
+                let target = unsafe { std::slice::from_raw_parts_mut(target, bytes as usize) };
+                if *width == 1 {
+                    target.fill(pattern[0]);
+                } else {
+                    for chunk in target.chunks_mut(usize::from(*width)) {
+                        chunk.copy_from_slice(&pattern[..chunk.len()]);
+                    }
+                }
+                Ok(transfer_ns(bytes))
+            }
+        }
+    }
+
+    /// Moves the bytes and reads the label from them.
+    fn copy(&mut self, from: u64, to: u64, device: &[u64]) -> Result<u64, u32> {
+        if !device
+            .iter()
+            .all(|address| memory::is_device_range(*address, self.bytes))
+        {
+            return Err(result::ILLEGAL_ADDRESS);
+        }
+        let source = std::ptr::with_exposed_provenance::<u8>(from as usize);
+        let target = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
+        // SAFETY: device ranges are checked; the host's range is a staged copy, or the program's
+        // to keep valid until the copy is done, as the driver interface demands.
+        unsafe { std::ptr::copy(source, target, self.bytes as usize) };
+        if self.bytes >= 8 {
+            // SAFETY: as above; the target now holds at least these bytes.
+            let label = unsafe { target.cast::<[u8; 8]>().read_unaligned() };
+            self.truth.label = u64::from_le_bytes(label);
+            self.truth.has_label = 1;
+        }
+        Ok(transfer_ns(self.bytes))
+    }
+
+    fn read_label(&mut self, kernel: &Kernel) {
+        let Work::Kernel {
+            function,
+            parameters,
+            ..
+        } = &self.work
+        else {
+            return;
+        };
+        let Some(index) = kernel.label_argument else {
+            return;
+        };
+        let label = function
+            .parameters
+            .get(index as usize)
+            .and_then(|parameter| {
+                let size = parameter.size as usize;
+                let offset = parameter.offset as usize;
+                let bytes = parameters.get(offset..offset + size)?;
+                let mut number = [0; 8];
+                number.get_mut(..size)?.copy_from_slice(bytes);
+                Some(u64::from_le_bytes(number))
+            });
+        if let Some(label) = label {
+            self.truth.label = label;
+            self.truth.has_label = 1;
+        }
+    }
+
+    fn run_host_function(&self, kernel: &Kernel) -> Result<(), u32> {
+        let Work::Kernel {
+            function,
+            grid,
+            block,
+            dynamic_shared_bytes,
+            parameters,
+            ..
+        } = &self.work
+        else {
+            return Ok(());
+        };
+        let Some(host_function) = kernel.function else {
+            return Ok(());
+        };
+        let launch = RawLaunch {
+            grid: *grid,
+            block: *block,
+            dynamic_shared_bytes: *dynamic_shared_bytes,
+            stream_id: self.stream_id,
+            name: function.name.as_ptr(),
+            name_bytes: function.name.len(),
+            parameters: parameters.as_ptr(),
+            parameters_bytes: parameters.len(),
+            layout: function.parameters.as_ptr(),
+            layout_count: function.parameters.len(),
+            device_range_is_valid: memory::device_range_is_valid,
+        };
+        // SAFETY: the registrant promises that the function may be called here with its pointer;
+        // everything in `launch` outlives the call.
+        match unsafe { host_function(&launch, kernel.user) } {
+            abi::KERNEL_OK => Ok(()),
+            abi::KERNEL_ILLEGAL_ADDRESS => Err(result::ILLEGAL_ADDRESS),
+            _ => Err(result::LAUNCH_FAILED),
+        }
+    }
+}
+
+fn transfer_ns(bytes: u64) -> u64 {
+    config().copy_latency_ns + bytes / config().copy_bytes_per_ns
+}

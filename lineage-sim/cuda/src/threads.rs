@@ -1,0 +1,185 @@
+//! What is kept per host thread: external correlation stacks, its activity buffer, counts.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::clock;
+use crate::cupti::buffers::Sink;
+use crate::objects::{Context, Stream};
+use crate::sync::lock;
+
+/// External correlation kinds are 1 to 5; 0 is invalid.
+pub(crate) const EXTERNAL_KINDS: usize = 6;
+
+/// The ids on top of the stacks, by kind.
+pub(crate) type Tops = [Option<u64>; EXTERNAL_KINDS];
+
+pub(crate) struct ThreadState {
+    pub(crate) id: u32,
+    pub(crate) pthread_id: u32,
+    stacks: Mutex<[Vec<u64>; EXTERNAL_KINDS]>,
+    pub(crate) sink: Arc<Sink>,
+    stream: Mutex<Option<Arc<Stream>>>,
+    pub(crate) counts: ThreadCounts,
+}
+
+/// Counted per thread, so that threads do not contend.
+#[derive(Default)]
+pub(crate) struct ThreadCounts {
+    pub(crate) api_calls: AtomicU64,
+    pub(crate) work_calls: AtomicU64,
+    pub(crate) pushes: AtomicU64,
+    pub(crate) pops: AtomicU64,
+    pub(crate) pops_of_empty_stacks: AtomicU64,
+}
+
+impl ThreadCounts {
+    fn add_to(&self, total: &ThreadCounts) {
+        for (from, to) in [
+            (&self.api_calls, &total.api_calls),
+            (&self.work_calls, &total.work_calls),
+            (&self.pushes, &total.pushes),
+            (&self.pops, &total.pops),
+            (&self.pops_of_empty_stacks, &total.pops_of_empty_stacks),
+        ] {
+            to.fetch_add(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}
+
+pub(crate) fn add_one(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+static LIVE: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
+static EXITED: Mutex<Option<ThreadCounts>> = Mutex::new(None);
+
+/// Takes the thread out of the list when it exits. Its buffer stays until it is flushed.
+struct Entry(Arc<ThreadState>);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        lock(&LIVE).retain(|thread| !Arc::ptr_eq(thread, &self.0));
+        self.0.counts.add_to(lock(&EXITED).get_or_insert_default());
+        *lock(&self.0.stream) = None;
+    }
+}
+
+thread_local! {
+    static ENTRY: Entry = Entry(ThreadState::enter());
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+    static IS_DEVICE: Cell<bool> = const { Cell::new(false) };
+}
+
+impl ThreadState {
+    fn new() -> Self {
+        Self {
+            id: clock::thread_id(),
+            pthread_id: clock::pthread_id(),
+            stacks: Mutex::default(),
+            sink: Sink::create(),
+            stream: Mutex::new(None),
+            counts: ThreadCounts::default(),
+        }
+    }
+
+    fn enter() -> Arc<Self> {
+        let state = Arc::new(Self::new());
+        lock(&LIVE).push(state.clone());
+        state
+    }
+
+    /// The state of the calling thread. In destructors of other thread-local values, after the
+    /// thread's own state is gone, a fresh one that is forgotten again.
+    pub(crate) fn with<T>(use_it: impl FnOnce(&Arc<ThreadState>) -> T) -> T {
+        let state = ENTRY.try_with(|entry| entry.0.clone());
+        use_it(&state.unwrap_or_else(|_| Arc::new(Self::new())))
+    }
+
+    pub(crate) fn push(&self, kind: usize, id: u64) {
+        lock(&self.stacks)[kind].push(id);
+        add_one(&self.counts.pushes);
+    }
+
+    pub(crate) fn pop(&self, kind: usize) -> Option<u64> {
+        let popped = lock(&self.stacks)[kind].pop();
+        let counter = match popped {
+            Some(_) => &self.counts.pops,
+            None => &self.counts.pops_of_empty_stacks,
+        };
+        add_one(counter);
+        popped
+    }
+
+    pub(crate) fn tops(&self) -> Tops {
+        let stacks = lock(&self.stacks);
+        std::array::from_fn(|kind| stacks[kind].last().copied())
+    }
+
+    /// Stacks that are not empty: kind and depth.
+    pub(crate) fn depths(&self) -> Vec<(u32, u64)> {
+        let stacks = lock(&self.stacks);
+        let depths = stacks
+            .iter()
+            .enumerate()
+            .map(|(kind, stack)| (kind as u32, stack.len() as u64));
+        depths.filter(|(_, depth)| *depth > 0).collect()
+    }
+
+    fn clear_stacks(&self) {
+        *lock(&self.stacks) = Default::default();
+    }
+
+    /// This thread's own default stream (`CU_STREAM_PER_THREAD`) in a context.
+    pub(crate) fn default_stream(&self, context: &Context) -> Arc<Stream> {
+        let mut stream = lock(&self.stream);
+        match &*stream {
+            Some(stream) if stream.context == context.number => stream.clone(),
+            _ => stream.insert(context.create_stream(0, 0)).clone(),
+        }
+    }
+}
+
+pub(crate) fn live() -> Vec<Arc<ThreadState>> {
+    lock(&LIVE).clone()
+}
+
+pub(crate) fn clear_all_stacks() {
+    for thread in live() {
+        thread.clear_stacks();
+    }
+}
+
+/// The counts of all threads, past ones among them.
+pub(crate) fn totals() -> ThreadCounts {
+    let total = ThreadCounts::default();
+    if let Some(exited) = &*lock(&EXITED) {
+        exited.add_to(&total);
+    }
+    for thread in live() {
+        thread.counts.add_to(&total);
+    }
+    total
+}
+
+/// Whether this thread is inside a callback of CUPTI's client, whose own calls are not traced.
+pub(crate) fn is_in_callback() -> bool {
+    IN_CALLBACK.with(Cell::get)
+}
+
+pub(crate) fn in_callback<T>(run: impl FnOnce() -> T) -> T {
+    let before = IN_CALLBACK.with(|cell| cell.replace(true));
+    let value = run();
+    IN_CALLBACK.with(|cell| cell.set(before));
+    value
+}
+
+/// Whether this is the device's thread, on which CUDA must not be called.
+pub(crate) fn is_device() -> bool {
+    IS_DEVICE.with(Cell::get)
+}
+
+pub(crate) fn set_is_device() {
+    IS_DEVICE.with(|cell| cell.set(true));
+}
