@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::epoch::Epoch;
 use crate::hot::{self, Entering, Token};
-use crate::id::Attribution;
+use crate::id::{Attribution, PackedEpoch};
 use crate::observation::MisuseKind;
 
 /// Keeps a guard on its thread.
@@ -80,8 +80,9 @@ impl Drop for LaunchScope<'_> {
 }
 
 /// What work on this thread is attributed to now.
+#[inline]
 pub fn current() -> Attribution {
-    hot::current()
+    hot::current().unpack()
 }
 
 /// Enters a launch boundary of whatever is current on this thread.
@@ -130,6 +131,12 @@ pub mod raw {
     /// here, because it was ended before or on another thread, is W07 and otherwise ignored.
     pub fn exit(entered: Entered) {
         hot::exit(entered.0, false);
+    }
+
+    /// What is current on this thread, in the form that is given to CUPTI: one load.
+    #[inline]
+    pub fn current() -> PackedEpoch {
+        hot::current()
     }
 
     /// Reports that the interface was used wrongly.

@@ -27,7 +27,8 @@ pub(crate) use record::{decode, written_at};
 pub(crate) use ring::Popped;
 pub(crate) use slab::{Exhausted, MAX_LIVE};
 pub(crate) use thread::{
-    AFTER_SHUTDOWN, ARRIVALS, Entering, RECORDING, ThreadRing, Token, call_entered, recording,
+    AFTER_SHUTDOWN, ARRIVALS, Entering, RECORDING, ThreadRing, Token, call_entered, current,
+    recording,
 };
 
 use slab::Place;
@@ -38,6 +39,8 @@ pub(crate) static NOT_DECLARED: AtomicU64 = AtomicU64::new(0);
 /// One handle of a live epoch: an owner or a carrier.
 pub(crate) struct Handle {
     epoch: LaunchEpoch,
+    /// The session it was declared in.
+    declared_in: u32,
     place: Place,
 }
 
@@ -53,14 +56,27 @@ impl Handle {
         let (name, site) = (intern::name(name), intern::site(site));
         let words = record::declared(epoch, now(), crate::hook::task(), name, site);
         thread::record(session, &words);
-        Ok(Some(Self { epoch, place }))
+        let declared_in = session;
+        Ok(Some(Self {
+            epoch,
+            declared_in,
+            place,
+        }))
     }
 
     /// A handle of what is current here, if that is an epoch and still live.
     pub(crate) fn current() -> Option<Self> {
         let (packed, place) = thread::current_place()?;
         let epoch = packed.unpack().epoch()?;
-        slab::acquire(place).then_some(Self { epoch, place })
+        if !slab::acquire(place) {
+            return None;
+        }
+        let declared_in = place.slot().session();
+        Some(Self {
+            epoch,
+            declared_in,
+            place,
+        })
     }
 
     pub(crate) fn epoch(&self) -> LaunchEpoch {
@@ -69,9 +85,8 @@ impl Handle {
 
     /// The session it was declared in, if that one still records.
     fn session(&self) -> Option<u32> {
-        let session = self.place.slot().session();
-        if recording() == Some(session) {
-            return Some(session);
+        if recording() == Some(self.declared_in) {
+            return Some(self.declared_in);
         }
         AFTER_SHUTDOWN.fetch_add(1, Ordering::Relaxed);
         None
@@ -96,6 +111,7 @@ impl Handle {
         self.place.slot().clone_handle();
         let next = Self {
             epoch: step.epoch,
+            declared_in: self.declared_in,
             place: self.place,
         };
         next.note(|at| record::stepped(step.epoch, at));
@@ -158,6 +174,7 @@ impl Clone for Handle {
         self.place.slot().clone_handle();
         Self {
             epoch: self.epoch,
+            declared_in: self.declared_in,
             place: self.place,
         }
     }
@@ -169,11 +186,6 @@ impl Drop for Handle {
             thread::record_retired(&released);
         }
     }
-}
-
-/// What is current on this thread.
-pub(crate) fn current() -> Attribution {
-    thread::current().unpack()
 }
 
 /// Enters a scope of no epoch, for a stated reason.

@@ -81,8 +81,9 @@ impl Handle {
     pub(crate) fn abandon(&self, _: Handoff) {}
 }
 
-pub(crate) fn current() -> Attribution {
-    Attribution::None
+#[inline]
+pub(crate) fn current() -> PackedEpoch {
+    PackedEpoch::NONE
 }
 
 pub(crate) fn enter_detached(_: &'static str) -> Token {

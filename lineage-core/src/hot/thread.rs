@@ -65,6 +65,7 @@ struct Writer {
 }
 
 /// One open scope.
+#[derive(Clone, Copy)]
 struct Entry {
     packed: PackedEpoch,
     place: Place,
@@ -72,11 +73,12 @@ struct Entry {
     /// 0 until the thread launches.
     entered: u64,
     task: Option<TaskId>,
-    boundary: bool,
-    /// What was pushed for this entry, if anything was asked for.
-    push: Option<PushToken>,
-    /// What lay on CUPTI's stack below.
+    /// What lay on CUPTI's stack below, where this entry pushed.
     pushed_below: PackedEpoch,
+    push: PushToken,
+    /// Whether the hook was called for this entry.
+    pushes: bool,
+    boundary: bool,
     /// It ended out of order, and waits to be popped.
     tombstone: bool,
 }
@@ -109,6 +111,7 @@ thread_local! {
 }
 
 /// What is current on this thread.
+#[inline]
 pub(crate) fn current() -> PackedEpoch {
     CURRENT.with(Cell::get)
 }
@@ -221,36 +224,22 @@ impl ThreadState {
     }
 
     fn enter(&self, packed: PackedEpoch, place: Place, how: Entering) -> Token {
-        let boundary = how == Entering::Boundary;
-        if boundary && !self.launching.get() {
-            self.begin_launching(clock::now());
-        }
         let token = self.next_token.get();
         self.next_token.set(token + 1);
         let mut entry = Entry {
             packed,
             place,
             token,
-            entered: if self.launching.get() {
-                clock::now()
-            } else {
-                0
-            },
+            entered: 0,
             task: hook::task(),
-            boundary,
-            push: None,
-            pushed_below: self.pushed.get(),
+            pushed_below: PackedEpoch::NONE,
+            push: PushToken::NOT_PUSHED,
+            pushes: false,
+            boundary: how == Entering::Boundary,
             tombstone: false,
         };
-        if boundary || self.boundaries.get() > 0 {
-            // Inside a boundary a scope pushes as well, else launches would be recorded under the
-            // boundary's id. The same id twice in a row is pushed once.
-            if self.pushed.get() != packed {
-                entry.push = Some(hook::push(packed));
-                self.pushed.set(packed);
-            }
-            self.boundaries
-                .set(self.boundaries.get() + u32::from(boundary));
+        if entry.boundary || self.launching.get() {
+            self.enter_on_launching_thread(&mut entry);
         }
         CURRENT.with(|current| current.set(packed));
         self.entries.borrow_mut().push(entry);
@@ -260,39 +249,66 @@ impl ThreadState {
         }
     }
 
+    fn enter_on_launching_thread(&self, entry: &mut Entry) {
+        entry.entered = clock::now();
+        self.begin_launching(entry.entered);
+        // Inside a boundary a scope pushes as well, else launches would be recorded under the
+        // boundary's id. The same id twice in a row is pushed once.
+        let inside = entry.boundary || self.boundaries.get() > 0;
+        if inside && self.pushed.get() != entry.packed {
+            entry.pushed_below = self.pushed.replace(entry.packed);
+            entry.push = hook::push(entry.packed);
+            entry.pushes = true;
+        }
+        self.boundaries
+            .set(self.boundaries.get() + u32::from(entry.boundary));
+    }
+
     fn exit(&self, token: Token, across_tasks: bool) {
-        if token.generation != self.generation() {
+        let Some(entry) = self.take(token) else {
             return misuse(MisuseKind::ScopeUnbalanced, PackedEpoch::NONE, token.token);
+        };
+        if self.launching.get() {
+            if entry.boundary {
+                self.boundaries.set(self.boundaries.get() - 1);
+            }
+            self.record_scope(&entry, across_tasks);
+        }
+    }
+
+    /// Removes an entry, and sets what is current after that.
+    fn take(&self, token: Token) -> Option<Entry> {
+        if token.generation != self.generation() {
+            return None;
         }
         let mut entries = self.entries.borrow_mut();
-        let found = entries
-            .iter()
-            .rposition(|entry| entry.token == token.token && !entry.tombstone);
-        let Some(at) = found else {
-            drop(entries);
-            return misuse(MisuseKind::ScopeUnbalanced, PackedEpoch::NONE, token.token);
-        };
-        let (packed, task, entered) = (entries[at].packed, entries[at].task, entries[at].entered);
-        let (boundary, push) = (entries[at].boundary, entries[at].push);
-        let scope = ScopeRecord {
-            packed,
-            token: token.token,
-            entered,
-            exited: 0,
-            task,
-            boundary,
-            pushed: push.is_some_and(|push| push.pushed),
-        };
-        entries[at].tombstone = true;
-        drop(entries);
-        if boundary {
-            self.boundaries.set(self.boundaries.get() - 1);
+        // Nearly always the last one, with nothing pushed and no tombstone below it.
+        if let Some(entry) = entries.pop_if(|entry| entry.token == token.token && !entry.pushes) {
+            if entries.last().is_none_or(|below| !below.tombstone) {
+                let top = entries
+                    .last()
+                    .map_or(PackedEpoch::NONE, |below| below.packed);
+                CURRENT.with(|current| current.set(top));
+                return Some(entry);
+            }
+            entries.push(entry);
         }
+        drop(entries);
+        self.take_in_any_order(token)
+    }
+
+    fn take_in_any_order(&self, token: Token) -> Option<Entry> {
+        let mut entries = self.entries.borrow_mut();
+        let ended = |entry: &&mut Entry| entry.token == token.token && !entry.tombstone;
+        let entry = entries.iter_mut().rfind(|entry| ended(entry))?;
+        entry.tombstone = true;
+        let taken = *entry;
+        drop(entries);
         // CUPTI is called with nothing borrowed.
         while let Some(entry) = self.pop_tombstone() {
-            if let Some(push) = entry.push {
+            if entry.pushes {
                 self.pushed.set(entry.pushed_below);
-                hook::pop(push, entry.packed);
+                hook::pop(entry.push, entry.packed);
             }
         }
         let top = self
@@ -301,32 +317,32 @@ impl ThreadState {
             .last()
             .map_or(PackedEpoch::NONE, |entry| entry.packed);
         CURRENT.with(|current| current.set(top));
-        if self.launching.get() {
-            self.record_scope(
-                ScopeRecord {
-                    exited: clock::now(),
-                    ..scope
-                },
-                across_tasks,
-            );
-        }
+        Some(taken)
     }
 
     fn pop_tombstone(&self) -> Option<Entry> {
         self.entries.borrow_mut().pop_if(|entry| entry.tombstone)
     }
 
-    fn record_scope(&self, scope: ScopeRecord, across_tasks: bool) {
+    fn record_scope(&self, entry: &Entry, across_tasks: bool) {
         let Some(session) = recording() else { return };
+        let exited = clock::now();
+        let scope = ScopeRecord {
+            packed: entry.packed,
+            token: entry.token,
+            entered: entry.entered,
+            exited,
+            task: entry.task,
+            boundary: entry.boundary,
+            pushed: entry.push.pushed,
+        };
         self.push(session, &record::scope(&scope));
-        if across_tasks && scope.task != hook::task() {
-            let words = record::misused(
-                MisuseKind::ScopeAcrossTasks,
-                scope.packed,
-                scope.token,
-                scope.exited,
+        if across_tasks && entry.task != hook::task() {
+            let kind = MisuseKind::ScopeAcrossTasks;
+            self.push(
+                session,
+                &record::misused(kind, entry.packed, entry.token, exited),
             );
-            self.push(session, &words);
         }
     }
 

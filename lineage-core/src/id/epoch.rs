@@ -24,6 +24,7 @@ pub struct EpochId(NonZeroU64);
 
 impl EpochId {
     /// An id from its number; `None` for 0, for the reserved id and for what needs over 40 bits.
+    #[inline]
     pub const fn new(number: u64) -> Option<Self> {
         if number > MAX_EPOCH_ID {
             return None;
@@ -80,6 +81,7 @@ impl EpochVersion {
     pub const FIRST: Self = Self(NonZeroU32::MIN);
 
     /// A version from its number; `None` for 0 and for what needs over 24 bits.
+    #[inline]
     pub const fn new(number: u32) -> Option<Self> {
         if number > MAX_VERSION {
             return None;
@@ -150,6 +152,7 @@ impl LaunchEpoch {
     }
 
     /// The epoch of these numbers; `None` if one of them is out of range.
+    #[inline]
     pub const fn from_numbers(id: u64, version: u32) -> Option<Self> {
         match (EpochId::new(id), EpochVersion::new(version)) {
             (Some(id), Some(version)) => Some(Self { id, version }),
@@ -158,6 +161,7 @@ impl LaunchEpoch {
     }
 
     /// The `u64` that is given to CUPTI.
+    #[inline]
     pub const fn pack(self) -> PackedEpoch {
         PackedEpoch((self.id.get() << VERSION_BITS) | self.version.get() as u64)
     }
@@ -218,6 +222,7 @@ impl PackedEpoch {
     }
 
     /// What the value stands for.
+    #[inline]
     pub const fn unpack(self) -> Attribution {
         let (id, version) = (self.0 >> VERSION_BITS, (self.0 & VERSION_MASK) as u32);
         if self.0 == 0 {
