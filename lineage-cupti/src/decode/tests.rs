@@ -336,10 +336,10 @@ fn an_external_id_is_placed_by_the_next_api_record_with_its_correlation_id() {
         // Two kinds for one call; an operation in between, and another call with the same (wrapped
         // around) id later.
         external(3, 1, 40),
-        external(OWN, 0x1_0000_01, 40),
+        external(OWN, 0x0100_0001, 40),
         kernel(208, 40, c"k"),
         api(4, 307, 40, 1000),
-        external(OWN, 0x2_0000_01, 40),
+        external(OWN, 0x0200_0001, 40),
         api(4, 307, 40, 9000),
     ];
     let (events, tally) = decode_by(next_12_9, V12_9, records);
@@ -347,8 +347,8 @@ fn an_external_id_is_placed_by_the_next_api_record_with_its_correlation_id() {
         externals(&events),
         [
             (1, false, 40, Some(1000)),
-            (0x1_0000_01, true, 40, Some(1000)),
-            (0x2_0000_01, true, 40, Some(9000)),
+            (0x0100_0001, true, 40, Some(1000)),
+            (0x0200_0001, true, 40, Some(9000)),
         ]
     );
     assert_eq!(tally.records, 6);
@@ -363,9 +363,9 @@ fn an_external_id_is_placed_by_the_next_api_record_with_its_correlation_id() {
 
 #[test]
 fn an_external_id_without_its_api_record_has_no_place() {
-    let records = vec![external(OWN, 0x1_0000_01, 40), api(4, 307, 41, 1000)];
+    let records = vec![external(OWN, 0x0100_0001, 40), api(4, 307, 41, 1000)];
     let (events, _) = decode_by(next_12_9, V12_9, records);
-    assert_eq!(externals(&events), [(0x1_0000_01, true, 40, None)]);
+    assert_eq!(externals(&events), [(0x0100_0001, true, 40, None)]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(super) enum StartError {
 impl StartError {
     pub(super) fn load(error: LoadError) -> Self {
         let advice = match &error {
-            LoadError::VersionUnknown { code, .. } => advice_for(*code),
+            LoadError::VersionUnknown { code, .. } => advice_for(*code, None),
             _ => String::new(),
         };
         Self::Load { error, advice }
@@ -54,7 +54,7 @@ impl StartError {
             function,
             library: describe(library),
             code: describe_code(library, code),
-            advice: advice_for(code),
+            advice: advice_for(code, Some(library.version())),
         }
     }
 }
@@ -73,11 +73,11 @@ pub(super) fn describe_code(library: &Library, code: u32) -> String {
     }
 }
 
-/// What to do about a code.
-fn advice_for(code: u32) -> String {
+/// What to do about a code. `cupti` is CUPTI's version, where it is known.
+fn advice_for(code: u32, cupti: Option<u32>) -> String {
     match code {
         // CUPTI 12 answers the first, CUPTI 13 the second, where there is no driver or no device.
-        result::NOT_INITIALIZED | result::UNKNOWN => format!(": {}", Driver::ask().advice()),
+        result::NOT_INITIALIZED | result::UNKNOWN => format!(": {}", Driver::ask().advice(cupti)),
         result::INSUFFICIENT_PRIVILEGES | result::VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES => {
             ": this user may not profile the GPU; see NVIDIA's page on ERR_NVGPUCTRPERM".into()
         }
@@ -137,32 +137,49 @@ impl Driver {
         answer
     }
 
-    fn advice(&self) -> String {
+    fn advice(&self, cupti: Option<u32>) -> String {
+        let version = match self {
+            Self::Absent => {
+                return "there is no NVIDIA driver here (libcuda.so.1 is not found); install it, or \
+                        run on a machine with a GPU"
+                    .into();
+            }
+            Self::Failed { version, .. } | Self::Works { version } => *version,
+        };
+        // CUDA 13 and later say their version in CUPTI's.
+        let needs = cupti.map_or(0, |cupti| (cupti / 10_000) as c_int);
+        let too_old = if version / 1000 < needs {
+            format!("; CUPTI of CUDA {needs} needs a driver for CUDA {needs}")
+        } else {
+            String::new()
+        };
+        let driver = format!("the NVIDIA driver (for CUDA {})", Dotted(version));
         match self {
-            Self::Absent => "there is no NVIDIA driver here (libcuda.so.1 is not found); install \
-                             it, or run on a machine with a GPU"
-                .into(),
-            Self::Failed { code, version } => format!(
-                "the NVIDIA driver (for CUDA {}) does not start: cuInit answers {code} ({}); run \
-                 nvidia-smi to see whether it sees a device",
-                Dotted(*version),
-                match code {
-                    3 => "not initialized",
-                    34 => "a stub library in place of the driver",
-                    46 => "device unavailable",
-                    100 => "no device",
-                    802 => "system not ready",
-                    803 => "driver and kernel module do not match",
-                    999 => "unknown error",
-                    _ => "see CUresult in cuda.h",
-                }
+            Self::Failed { code, .. } => format!(
+                "{driver} does not start: cuInit answers {code} ({}); run nvidia-smi to see whether \
+                 it sees a device{too_old}",
+                cu_init_meaning(*code)
             ),
-            Self::Works { version } => format!(
-                "the NVIDIA driver works (for CUDA {}); a CUPTI of a newer CUDA needs a newer \
-                 driver, and an attached debugger or profiler keeps CUPTI out",
-                Dotted(*version)
+            _ if too_old.is_empty() => format!(
+                "{driver} works; a CUPTI of a newer CUDA needs a newer driver, and an attached \
+                 debugger or profiler keeps CUPTI out"
             ),
+            _ => format!("{driver} works{too_old}"),
         }
+    }
+}
+
+/// What `cuInit` means by its codes, which are those of `CUresult` in `cuda.h`.
+fn cu_init_meaning(code: c_uint) -> &'static str {
+    match code {
+        3 => "not initialized",
+        34 => "a stub library in place of the driver",
+        46 => "device unavailable",
+        100 => "no device",
+        802 => "system not ready",
+        803 => "driver and kernel module do not match",
+        999 => "unknown error",
+        _ => "see CUresult in cuda.h",
     }
 }
 
@@ -184,16 +201,29 @@ mod tests {
         let failed = Driver::Failed {
             code: 100,
             version: 12_040,
-        }
-        .advice();
-        assert!(failed.contains("for CUDA 12.4"), "{failed}");
+        };
+        let text = failed.advice(Some(28));
+        assert!(text.contains("for CUDA 12.4"), "{text}");
+        assert!(text.contains("cuInit answers 100 (no device)"), "{text}");
+        assert!(!text.contains("needs a driver"), "{text}");
+        let text = failed.advice(Some(130_500));
         assert!(
-            failed.contains("cuInit answers 100 (no device)"),
-            "{failed}"
+            text.ends_with("CUPTI of CUDA 13 needs a driver for CUDA 13"),
+            "{text}"
         );
-        let works = Driver::Works { version: 13_050 }.advice();
-        assert!(works.contains("for CUDA 13.5"), "{works}");
-        assert!(Driver::Absent.advice().contains("no NVIDIA driver"));
+        let works = Driver::Works { version: 13_050 };
+        assert!(
+            works
+                .advice(Some(130_500))
+                .contains("for CUDA 13.5) works; a CUPTI")
+        );
+        let works = Driver::Works { version: 12_090 };
+        assert!(
+            works
+                .advice(Some(130_000))
+                .contains("CUDA 13 needs a driver for CUDA 13")
+        );
+        assert!(Driver::Absent.advice(None).contains("no NVIDIA driver"));
     }
 
     #[test]
