@@ -1,0 +1,95 @@
+# The steps of .ci/run, one function each. Sourced; the working directory is the repository's root.
+# shellcheck shell=bash
+
+export CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only RUST_BACKTRACE=1
+target=${CARGO_TARGET_DIR:-$PWD/target}
+
+# Folders and files that steps write, apart from cargo's own profile folders.
+work=$target/ci
+mkdir -p "$work"
+
+parts() { # parts GROUP...: fetches them, or finds them fetched, and exports where they are
+    local exports
+    exports=$(scripts/fetch-parts "$@") || return 1
+    eval "$exports"
+}
+
+# Every optional part that tests may use is here, so none may be skipped.
+require_everything() {
+    parts nvidia
+    local traces
+    if traces=$(cd ../shared/traces 2>/dev/null && pwd); then export LINEAGE_TRACES=$traces; fi
+    export LINEAGE_REQUIRE=cupti,headers${LINEAGE_TRACES:+,traces}
+}
+
+step_parts() {
+    parts nvidia tools rust-sources old-rustc
+    .ci/real_codes.py --expect .ci/real_codes.json
+}
+
+step_format() {
+    cargo fmt --all --check
+    local manifest
+    for manifest in checks/*/Cargo.toml; do cargo fmt --manifest-path "$manifest" --check; done
+}
+
+step_paths() { .ci/machine_paths; }
+
+step_lints() {
+    cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+    # Everywhere but in lineage-tokio and the tests that show what goes wrong, a raw spawn loses the epoch. Examples are
+    # what people copy, so there it is an error.
+    touch examples/*.rs examples/*/main.rs 2>/dev/null || true
+    cargo clippy -p launch-lineage --examples --locked -- -D warnings -D clippy::disallowed_methods
+}
+
+step_bites() { checks/clippy/check; }
+
+step_tests() {
+    require_everything
+    cargo test --workspace --locked
+}
+
+step_loom() {
+    RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
+        cargo test -p lineage-core --lib --release --locked --target-dir "$work/loom" -- loom
+}
+
+step_docs() {
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --locked
+    RUSTDOCFLAGS="-D warnings" cargo doc -p launch-lineage --no-deps --locked
+}
+
+step_features() {
+    parts tools
+    cargo hack check --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-validator -p launch-lineage
+}
+
+step_tree() { .ci/dependency_tree; }
+
+step_licences() {
+    parts tools
+    # Advisories need a git repository; `cargo deny check` alone does them too, where that can be reached.
+    cargo deny --offline --locked --all-features check --hide-inclusion-graph licenses bans sources
+}
+
+step_minimum() {
+    parts old-rustc
+    .ci/msrv/check "$work/msrv"
+}
+
+step_cross() {
+    parts rust-sources
+    .ci/cross "$work/cross"
+}
+
+step_off() { checks/record-off/check; }
+
+step_real() {
+    require_everything
+    .ci/real_example
+}
+
+step_example() { .ci/example "$work/example"; }
+
+step_api() { scripts/public-api; }
