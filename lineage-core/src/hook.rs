@@ -78,6 +78,12 @@ pub(crate) fn task() -> Option<TaskId> {
     TASK.get().and_then(|hook| hook())
 }
 
+/// The calling task's number, or 0 outside of tasks.
+#[cfg(feature = "record")]
+pub(crate) fn task_number() -> u64 {
+    task().map_or(0, |task| task.0)
+}
+
 /// What the API callback reads when a call is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -72,15 +72,45 @@ struct Entry {
     token: u64,
     /// 0 until the thread launches.
     entered: u64,
-    task: Option<TaskId>,
+    /// 0 outside tasks: runtimes number theirs from 1.
+    task: u64,
     /// What lay on CUPTI's stack below, where this entry pushed.
     pushed_below: PackedEpoch,
     push: PushToken,
-    /// Whether the hook was called for this entry.
-    pushes: bool,
+    state: EntryState,
+}
+
+impl Entry {
+    fn plain(packed: PackedEpoch, place: Place, token: u64) -> Self {
+        Self {
+            packed,
+            place,
+            token,
+            entered: 0,
+            task: hook::task_number(),
+            pushed_below: PackedEpoch::NONE,
+            push: PushToken::NOT_PUSHED,
+            state: EntryState::PLAIN,
+        }
+    }
+}
+
+/// What is particular about an open scope.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct EntryState {
     boundary: bool,
+    /// The hook was called for it.
+    pushes: bool,
     /// It ended out of order, and waits to be popped.
     tombstone: bool,
+}
+
+impl EntryState {
+    const PLAIN: Self = Self {
+        boundary: false,
+        pushes: false,
+        tombstone: false,
+    };
 }
 
 struct ThreadState {
@@ -120,7 +150,7 @@ pub(crate) fn current() -> PackedEpoch {
 pub(crate) fn current_place() -> Option<(PackedEpoch, Place)> {
     let top = |state: &ThreadState| {
         let entries = state.entries.borrow();
-        let top = entries.iter().rev().find(|entry| !entry.tombstone)?;
+        let top = entries.iter().rev().find(|entry| !entry.state.tombstone)?;
         Some((top.packed, top.place))
     };
     STATE.try_with(top).ok().flatten()
@@ -176,6 +206,7 @@ pub(crate) fn record_retired(released: &Released) {
     );
 }
 
+#[cold]
 pub(crate) fn misuse(kind: MisuseKind, packed: PackedEpoch, value: u64) {
     if let Some(session) = recording() {
         record(session, &record::misused(kind, packed, value, clock::now()));
@@ -224,24 +255,46 @@ impl ThreadState {
     }
 
     fn enter(&self, packed: PackedEpoch, place: Place, how: Entering) -> Token {
-        let token = self.next_token.get();
-        self.next_token.set(token + 1);
-        let mut entry = Entry {
-            packed,
-            place,
-            token,
-            entered: 0,
-            task: hook::task(),
-            pushed_below: PackedEpoch::NONE,
-            push: PushToken::NOT_PUSHED,
-            pushes: false,
-            boundary: how == Entering::Boundary,
+        if how == Entering::Boundary || self.launching.get() {
+            return self.enter_on_launching_thread(packed, place, how);
+        }
+        self.open(|token| Entry::plain(packed, place, token))
+    }
+
+    #[inline(never)]
+    fn enter_on_launching_thread(&self, packed: PackedEpoch, place: Place, how: Entering) -> Token {
+        let entered = clock::now();
+        self.begin_launching(entered);
+        let boundary = how == Entering::Boundary;
+        // Inside a boundary a scope pushes as well, else launches would be recorded under the
+        // boundary's id. The same id twice in a row is pushed once.
+        let pushes = (boundary || self.boundaries.get() > 0) && self.pushed.get() != packed;
+        let (mut pushed_below, mut push) = (PackedEpoch::NONE, PushToken::NOT_PUSHED);
+        if pushes {
+            pushed_below = self.pushed.replace(packed);
+            push = hook::push(packed);
+        }
+        self.boundaries
+            .set(self.boundaries.get() + u32::from(boundary));
+        let state = EntryState {
+            boundary,
+            pushes,
             tombstone: false,
         };
-        if entry.boundary || self.launching.get() {
-            self.enter_on_launching_thread(&mut entry);
-        }
-        CURRENT.with(|current| current.set(packed));
+        self.open(|token| Entry {
+            entered,
+            pushed_below,
+            push,
+            state,
+            ..Entry::plain(packed, place, token)
+        })
+    }
+
+    fn open(&self, entry: impl FnOnce(u64) -> Entry) -> Token {
+        let token = self.next_token.get();
+        self.next_token.set(token + 1);
+        let entry = entry(token);
+        CURRENT.with(|current| current.set(entry.packed));
         self.entries.borrow_mut().push(entry);
         Token {
             generation: self.generation(),
@@ -249,64 +302,58 @@ impl ThreadState {
         }
     }
 
-    fn enter_on_launching_thread(&self, entry: &mut Entry) {
-        entry.entered = clock::now();
-        self.begin_launching(entry.entered);
-        // Inside a boundary a scope pushes as well, else launches would be recorded under the
-        // boundary's id. The same id twice in a row is pushed once.
-        let inside = entry.boundary || self.boundaries.get() > 0;
-        if inside && self.pushed.get() != entry.packed {
-            entry.pushed_below = self.pushed.replace(entry.packed);
-            entry.push = hook::push(entry.packed);
-            entry.pushes = true;
+    fn exit(&self, token: Token, across_tasks: bool) {
+        if self.launching.get() || !self.end_plainly(token) {
+            self.end(token, across_tasks);
         }
-        self.boundaries
-            .set(self.boundaries.get() + u32::from(entry.boundary));
     }
 
-    fn exit(&self, token: Token, across_tasks: bool) {
+    /// The common case: the last scope ends, on a thread that never launched.
+    fn end_plainly(&self, token: Token) -> bool {
+        let mut entries = self.entries.borrow_mut();
+        let (below, top) = match &entries[..] {
+            [.., below, _] if below.state.tombstone => return false,
+            [.., below, top] => (below.packed, top),
+            [top] => (PackedEpoch::NONE, top),
+            [] => return false,
+        };
+        let own = top.token == token.token && self.generation.get() == token.generation;
+        let plainly = own && top.state == EntryState::PLAIN;
+        if plainly {
+            let left = entries.len() - 1;
+            entries.truncate(left);
+            CURRENT.with(|current| current.set(below));
+        }
+        plainly
+    }
+
+    #[inline(never)]
+    fn end(&self, token: Token, across_tasks: bool) {
         let Some(entry) = self.take(token) else {
             return misuse(MisuseKind::ScopeUnbalanced, PackedEpoch::NONE, token.token);
         };
         if self.launching.get() {
-            if entry.boundary {
+            if entry.state.boundary {
                 self.boundaries.set(self.boundaries.get() - 1);
             }
             self.record_scope(&entry, across_tasks);
         }
     }
 
-    /// Removes an entry, and sets what is current after that.
+    /// Removes an entry, wherever it is, and sets what is current after that.
     fn take(&self, token: Token) -> Option<Entry> {
         if token.generation != self.generation() {
             return None;
         }
         let mut entries = self.entries.borrow_mut();
-        // Nearly always the last one, with nothing pushed and no tombstone below it.
-        if let Some(entry) = entries.pop_if(|entry| entry.token == token.token && !entry.pushes) {
-            if entries.last().is_none_or(|below| !below.tombstone) {
-                let top = entries
-                    .last()
-                    .map_or(PackedEpoch::NONE, |below| below.packed);
-                CURRENT.with(|current| current.set(top));
-                return Some(entry);
-            }
-            entries.push(entry);
-        }
-        drop(entries);
-        self.take_in_any_order(token)
-    }
-
-    fn take_in_any_order(&self, token: Token) -> Option<Entry> {
-        let mut entries = self.entries.borrow_mut();
-        let ended = |entry: &&mut Entry| entry.token == token.token && !entry.tombstone;
-        let entry = entries.iter_mut().rfind(|entry| ended(entry))?;
-        entry.tombstone = true;
+        let ended = |entry: &&mut Entry| entry.token == token.token && !entry.state.tombstone;
+        let entry = entries.iter_mut().rfind(ended)?;
+        entry.state.tombstone = true;
         let taken = *entry;
         drop(entries);
         // CUPTI is called with nothing borrowed.
         while let Some(entry) = self.pop_tombstone() {
-            if entry.pushes {
+            if entry.state.pushes {
                 self.pushed.set(entry.pushed_below);
                 hook::pop(entry.push, entry.packed);
             }
@@ -321,7 +368,9 @@ impl ThreadState {
     }
 
     fn pop_tombstone(&self) -> Option<Entry> {
-        self.entries.borrow_mut().pop_if(|entry| entry.tombstone)
+        self.entries
+            .borrow_mut()
+            .pop_if(|entry| entry.state.tombstone)
     }
 
     fn record_scope(&self, entry: &Entry, across_tasks: bool) {
@@ -332,12 +381,12 @@ impl ThreadState {
             token: entry.token,
             entered: entry.entered,
             exited,
-            task: entry.task,
-            boundary: entry.boundary,
+            task: (entry.task != 0).then_some(TaskId(entry.task)),
+            boundary: entry.state.boundary,
             pushed: entry.push.pushed,
         };
         self.push(session, &record::scope(&scope));
-        if across_tasks && entry.task != hook::task() {
+        if across_tasks && entry.task != hook::task_number() {
             let kind = MisuseKind::ScopeAcrossTasks;
             self.push(
                 session,
@@ -410,7 +459,10 @@ impl ThreadState {
 impl Drop for ThreadState {
     fn drop(&mut self) {
         let leaked = std::mem::take(self.entries.get_mut());
-        let mut leaked = leaked.iter().filter(|entry| !entry.tombstone).peekable();
+        let mut leaked = leaked
+            .iter()
+            .filter(|entry| !entry.state.tombstone)
+            .peekable();
         let current = recording();
         let mut writer = self.writer.get_mut().take();
         if let (Some(session), true, true) = (current, leaked.peek().is_some(), writer.is_none()) {
