@@ -18,3 +18,6 @@ pub(crate) fn part(variable: &str, required_as: &str) -> Option<PathBuf> {
     eprintln!("skipped: {variable} is not set (scripts/fetch-parts sets it)");
     None
 }
+
+#[cfg(feature = "record")]
+pub(crate) mod gpu;
