@@ -69,6 +69,7 @@ step_tree() { .ci/dependency_tree; }
 
 step_licences() {
     parts tools
+    cargo fetch --locked
     # Advisories need a git repository; `cargo deny check` alone does them too, where that can be reached.
     cargo deny --offline --locked --all-features check --hide-inclusion-graph licenses bans sources
 }
