@@ -1,0 +1,207 @@
+//! Epochs and handoffs: `L04`, `L05`, and what contradicts itself.
+
+use lineage_core::fault::FaultCode;
+use lineage_core::id::{Attribution, EpochId, PackedEpoch};
+use lineage_core::observation::RetiredAs;
+
+use crate::derive::{Handoffs, Process};
+use crate::describe::duration;
+use crate::finding::{About, EvidenceLine, Finding, Findings};
+use crate::options::Options;
+use crate::validation::Counts;
+
+pub(super) fn check(
+    process: &Process<'_>,
+    options: &Options,
+    counts: &mut Counts,
+    findings: &mut Findings,
+) {
+    counts.epochs += process.gathered.declared.len() as u64;
+    let undecidable = process.host_records_missing(options);
+    never_launched(process, undecidable, counts, findings);
+    for handoff in process.epochs.handoffs() {
+        not_received(process, handoff, undecidable, counts, findings);
+        contradicting(process, handoff, counts, findings);
+    }
+}
+
+/// Every epoch that any source of any call names.
+fn launched(process: &Process<'_>) -> Vec<EpochId> {
+    let mut launched: Vec<EpochId> = Vec::new();
+    for (_, _, binding) in process.calls() {
+        let sources = &binding.sources;
+        let scope = sources.containment.map(|scope| &scope.attribution);
+        let named = sources
+            .external
+            .iter()
+            .chain(&sources.callback)
+            .chain(scope);
+        launched.extend(named.filter_map(|of| of.epoch()).map(|epoch| epoch.id));
+    }
+    // Their calls are lost, but they were made.
+    let unplaced = process
+        .externals
+        .unplaced
+        .iter()
+        .map(|external| external.external_id);
+    let named = unplaced.filter_map(|id| match PackedEpoch::from_bits(id).unpack() {
+        Attribution::Epoch(epoch) => Some(epoch.id),
+        _ => None,
+    });
+    launched.extend(named);
+    launched.sort_unstable();
+    launched.dedup();
+    launched
+}
+
+fn never_launched(
+    process: &Process<'_>,
+    undecidable: bool,
+    counts: &mut Counts,
+    findings: &mut Findings,
+) {
+    let launched = launched(process);
+    let mut before = None;
+    for seen in process.epochs.retirements() {
+        let retired = seen.what;
+        let id = retired.epoch.id;
+        if before.replace(id) == Some(id) {
+            counts.duplicate_records += 1;
+            continue;
+        }
+        let cancelled = retired.how == RetiredAs::Cancelled || process.epochs.was_cancelled(id);
+        let went_on = process.epochs.has_successor(id);
+        if cancelled || went_on || launched.binary_search(&id).is_ok() {
+            continue;
+        }
+        let declared = process.epochs.declaration(id);
+        let seen_throughout = declared
+            .is_some_and(|declared| process.sessions.launches_seen(declared.at, retired.at));
+        if undecidable || !seen_throughout {
+            counts.not_decidable += 1;
+            continue;
+        }
+        findings.raise(FaultCode::L04, || {
+            let detail = "the epoch ended without a launch, and was not cancelled".to_owned();
+            let mut evidence = process.epoch_evidence(retired.epoch);
+            evidence.push(EvidenceLine {
+                label: "retired",
+                text: process.time(retired.at),
+            });
+            Finding::new(
+                FaultCode::L04,
+                process.ordinal,
+                About::Epoch(retired.epoch),
+                detail,
+            )
+            .at(Some(retired.at))
+            .evidence(evidence)
+        });
+    }
+}
+
+fn not_received(
+    process: &Process<'_>,
+    handoff: &Handoffs<'_>,
+    undecidable: bool,
+    counts: &mut Counts,
+    findings: &mut Findings,
+) {
+    counts.handoffs += u64::from(handoff.sent.is_some());
+    let Some(sent) = handoff.sent else {
+        counts.handoffs_without_sender += 1;
+        return;
+    };
+    if !handoff.received.is_empty() || handoff.abandoned.is_some() {
+        return;
+    }
+    // A carrier keeps its epoch alive: while the epoch lives, it may be under way.
+    let Some(retired) = process.epochs.retirement(sent.handoff.epoch.id) else {
+        counts.handoffs_under_way += 1;
+        return;
+    };
+    if undecidable || !process.host_has_come(retired.place) {
+        counts.not_decidable += 1;
+        return;
+    }
+    findings.raise(FaultCode::L05, || {
+        let kind = format!("{:?}", sent.handoff.carrier).to_lowercase();
+        let detail = format!(
+            "the {kind} was sent with epoch {}, and its epoch was never taken out",
+            sent.handoff.epoch
+        );
+        let mut evidence = handoff_evidence(process, handoff);
+        evidence.extend(process.epoch_evidence(sent.handoff.epoch));
+        Finding::new(
+            FaultCode::L05,
+            process.ordinal,
+            About::Handoff(handoff.id),
+            detail,
+        )
+        .at(Some(sent.at))
+        .evidence(evidence)
+    });
+}
+
+fn contradicting(
+    process: &Process<'_>,
+    handoff: &Handoffs<'_>,
+    counts: &mut Counts,
+    findings: &mut Findings,
+) {
+    counts.duplicate_records += (handoff.received.len() as u64).saturating_sub(1);
+    let (Some(sent), Some(received)) = (handoff.sent, handoff.received.first()) else {
+        return;
+    };
+    let raise = |findings: &mut Findings, code, detail: String| {
+        findings.raise(code, || {
+            Finding::new(code, process.ordinal, About::Handoff(handoff.id), detail)
+                .at(Some(sent.at))
+                .evidence(handoff_evidence(process, handoff))
+        });
+    };
+    if sent.handoff.epoch != received.handoff.epoch {
+        let detail = format!(
+            "it was sent with epoch {}, and received with {}",
+            sent.handoff.epoch, received.handoff.epoch
+        );
+        raise(findings, FaultCode::W03, detail);
+    }
+    if received.at < sent.at {
+        let early = duration(sent.at.since(received.at));
+        raise(
+            findings,
+            FaultCode::T04,
+            format!("it was received {early} before it was sent"),
+        );
+    }
+}
+
+fn handoff_evidence(process: &Process<'_>, handoff: &Handoffs<'_>) -> Vec<EvidenceLine> {
+    let mut lines = Vec::new();
+    if let Some(sent) = handoff.sent {
+        let site = process.handoff_site(sent.site.as_ref());
+        let text = format!(
+            "on {}{site}, {}",
+            process.thread(sent.thread),
+            process.time(sent.at)
+        );
+        lines.push(EvidenceLine {
+            label: "sent",
+            text,
+        });
+    }
+    let received = match handoff.received.first() {
+        Some(received) => format!(
+            "on {}, {}",
+            process.thread(received.thread),
+            process.time(received.at)
+        ),
+        None => "nowhere, and not dropped with its work either".to_owned(),
+    };
+    lines.push(EvidenceLine {
+        label: "received",
+        text: received,
+    });
+    lines
+}

@@ -1,0 +1,248 @@
+//! What is known of each epoch: its declaration, versions, links, handoffs and end.
+
+use lineage_core::id::{EpochId, HandoffId, HostNanos, LaunchEpoch, TaskId, ThreadKey};
+use lineage_core::observation::{
+    Abandoned, Declared, LinkKind, Linked, Mark, Received, Retired, RetiredAs, Sent,
+};
+
+use super::gather::{Gathered, Seen};
+
+/// All epochs of a process, each list sorted by what it is looked up by.
+pub(crate) struct Epochs<'a> {
+    declared: Vec<&'a Declared>,
+    /// Every version that is known to exist, and since when.
+    versions: Vec<(LaunchEpoch, HostNanos)>,
+    retired: Vec<Seen<'a, Retired>>,
+    cancelled: Vec<EpochId>,
+    by_later: Vec<&'a Linked>,
+    by_earlier: Vec<&'a Linked>,
+    arrivals: Vec<Arrival>,
+    handoffs: Vec<Handoffs<'a>>,
+    /// When the first epoch of the process was declared.
+    pub(crate) first_declaration: Option<HostNanos>,
+}
+
+/// An epoch came to a thread: it was declared or received there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Arrival {
+    id: EpochId,
+    at: HostNanos,
+    thread: ThreadKey,
+    task: Option<TaskId>,
+}
+
+/// All records of one handoff.
+#[derive(Debug)]
+pub(crate) struct Handoffs<'a> {
+    pub(crate) id: HandoffId,
+    pub(crate) sent: Option<&'a Sent>,
+    pub(crate) received: Vec<&'a Received>,
+    pub(crate) abandoned: Option<&'a Abandoned>,
+}
+
+/// The part of a sorted list whose key is this.
+fn range<T, K: Ord>(sorted: &[T], key: K, of: impl Fn(&T) -> K) -> &[T] {
+    let from = sorted.partition_point(|item| of(item) < key);
+    let rest = &sorted[from..];
+    &rest[..rest.partition_point(|item| of(item) == key)]
+}
+
+impl<'a> Epochs<'a> {
+    pub(crate) fn new(gathered: &Gathered<'a>) -> Self {
+        let mut declared: Vec<&Declared> = gathered.declared.iter().map(|seen| seen.what).collect();
+        let first_declaration = declared.iter().map(|declared| declared.at).min();
+        declared.sort_by_key(|declared| (declared.epoch.id, declared.at));
+
+        let mut versions: Vec<(LaunchEpoch, HostNanos)> = Vec::new();
+        versions.extend(
+            declared
+                .iter()
+                .map(|declared| (declared.epoch, declared.at)),
+        );
+        versions.extend(
+            gathered
+                .stepped
+                .iter()
+                .map(|seen| (seen.what.epoch, seen.what.at)),
+        );
+        versions.extend(
+            gathered
+                .linked
+                .iter()
+                .map(|seen| (seen.what.epoch, seen.what.at)),
+        );
+        // The earliest record of a version counts.
+        versions.sort_unstable();
+        versions.dedup_by_key(|(epoch, _)| *epoch);
+
+        let mut retired = gathered.retired.clone();
+        retired.sort_by_key(|seen| (seen.what.epoch.id, seen.what.at));
+
+        let mut cancelled: Vec<EpochId> = Vec::new();
+        let marks = gathered.marked.iter().map(|seen| seen.what);
+        cancelled.extend(
+            marks
+                .filter(|marked| marked.mark == Mark::Cancelled)
+                .map(|m| m.epoch.id),
+        );
+        let ends = gathered.retired.iter().map(|seen| seen.what);
+        cancelled.extend(
+            ends.filter(|end| end.how == RetiredAs::Cancelled)
+                .map(|end| end.epoch.id),
+        );
+        cancelled.sort_unstable();
+
+        let mut by_later: Vec<&Linked> = gathered.linked.iter().map(|seen| seen.what).collect();
+        let mut by_earlier = by_later.clone();
+        by_later.sort_by_key(|linked| (linked.epoch.id, linked.at));
+        by_earlier.sort_by_key(|linked| (linked.from.id, linked.at));
+
+        let mut arrivals: Vec<Arrival> = Vec::new();
+        arrivals.extend(declared.iter().map(|declared| Arrival {
+            id: declared.epoch.id,
+            at: declared.at,
+            thread: declared.thread,
+            task: declared.task,
+        }));
+        arrivals.extend(gathered.received.iter().map(|seen| Arrival {
+            id: seen.what.handoff.epoch.id,
+            at: seen.what.at,
+            thread: seen.what.thread,
+            task: seen.what.task,
+        }));
+        arrivals.sort_unstable();
+
+        Self {
+            declared,
+            versions,
+            retired,
+            cancelled,
+            by_later,
+            by_earlier,
+            arrivals,
+            handoffs: handoffs(gathered),
+            first_declaration,
+        }
+    }
+
+    /// The declaration of an epoch.
+    pub(crate) fn declaration(&self, id: EpochId) -> Option<&'a Declared> {
+        range(&self.declared, id, |declared| declared.epoch.id)
+            .first()
+            .copied()
+    }
+
+    /// Since when this version exists; `None` if nothing says that it does.
+    pub(crate) fn born(&self, epoch: LaunchEpoch) -> Option<HostNanos> {
+        let found = range(&self.versions, epoch, |(epoch, _)| *epoch);
+        found.first().map(|(_, at)| *at)
+    }
+
+    /// The end of an epoch.
+    pub(crate) fn retirement(&self, id: EpochId) -> Option<Seen<'a, Retired>> {
+        range(&self.retired, id, |seen| seen.what.epoch.id)
+            .first()
+            .copied()
+    }
+
+    /// All ends of epochs.
+    pub(crate) fn retirements(&self) -> &[Seen<'a, Retired>] {
+        &self.retired
+    }
+
+    pub(crate) fn was_cancelled(&self, id: EpochId) -> bool {
+        self.cancelled.binary_search(&id).is_ok()
+    }
+
+    /// The edges from this epoch to earlier ones.
+    pub(crate) fn parents(&self, id: EpochId) -> &[&'a Linked] {
+        range(&self.by_later, id, |linked| linked.epoch.id)
+    }
+
+    /// Whether work went on from this epoch under another one: a fork, a batch, a continuation.
+    pub(crate) fn has_successor(&self, id: EpochId) -> bool {
+        range(&self.by_earlier, id, |linked| linked.from.id)
+            .iter()
+            .any(|linked| linked.epoch.id != id)
+    }
+
+    /// All handoffs, in order of their numbers.
+    pub(crate) fn handoffs(&self) -> &[Handoffs<'a>] {
+        &self.handoffs
+    }
+
+    /// Whether recorded edges bring this epoch to a thread, or to a task, by then; `None` if the
+    /// calling task is not known and so may be one that the epoch was brought to.
+    pub(crate) fn reached(
+        &self,
+        id: EpochId,
+        thread: Option<ThreadKey>,
+        task: Option<TaskId>,
+        by: HostNanos,
+    ) -> Option<bool> {
+        let (mut id, mut tasks_involved) = (id, false);
+        // A continuation lives where the epoch did that it continues. Chains of them are short;
+        // the bound keeps a hostile recording from making a circle of them.
+        for _ in 0..64 {
+            for arrival in range(&self.arrivals, id, |arrival| arrival.id) {
+                if arrival.at > by {
+                    break;
+                }
+                let same_thread = thread.is_some_and(|thread| thread == arrival.thread);
+                let same_task = arrival.task.is_some() && arrival.task == task;
+                if same_thread || same_task {
+                    return Some(true);
+                }
+                tasks_involved |= arrival.task.is_some();
+            }
+            let continued = self.parents(id).iter().find(|linked| {
+                linked.kind == LinkKind::Continues && linked.from.id != linked.epoch.id
+            });
+            match continued {
+                Some(linked) => id = linked.from.id,
+                None => break,
+            }
+        }
+        let cannot_be_said = thread.is_none() || (tasks_involved && task.is_none());
+        (!cannot_be_said).then_some(false)
+    }
+}
+
+fn handoffs<'a>(gathered: &Gathered<'a>) -> Vec<Handoffs<'a>> {
+    #[derive(Clone, Copy)]
+    enum Record<'a> {
+        Sent(&'a Sent),
+        Received(&'a Received),
+        Abandoned(&'a Abandoned),
+    }
+    let mut records: Vec<(HandoffId, Record<'a>)> = Vec::new();
+    let sent = gathered.sent.iter().map(|seen| seen.what);
+    records.extend(sent.map(|sent| (sent.handoff.id, Record::Sent(sent))));
+    let received = gathered.received.iter().map(|seen| seen.what);
+    records.extend(received.map(|received| (received.handoff.id, Record::Received(received))));
+    let abandoned = gathered.abandoned.iter().map(|seen| seen.what);
+    records.extend(abandoned.map(|abandoned| (abandoned.handoff.id, Record::Abandoned(abandoned))));
+    records.sort_by_key(|(id, _)| *id);
+
+    let mut handoffs: Vec<Handoffs<'a>> = Vec::new();
+    for (id, record) in records {
+        if handoffs.last().is_none_or(|last| last.id != id) {
+            handoffs.push(Handoffs {
+                id,
+                sent: None,
+                received: Vec::new(),
+                abandoned: None,
+            });
+        }
+        if let Some(handoff) = handoffs.last_mut() {
+            match record {
+                Record::Sent(sent) => handoff.sent = handoff.sent.or(Some(sent)),
+                Record::Received(received) => handoff.received.push(received),
+                Record::Abandoned(abandoned) => {
+                    handoff.abandoned = handoff.abandoned.or(Some(abandoned));
+                }
+            }
+        }
+    }
+    handoffs
+}

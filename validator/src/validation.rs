@@ -1,0 +1,270 @@
+//! What a validation found.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use lineage_core::fault::FaultCode;
+use lineage_core::row::{LooseFault, Row, Unattributed};
+
+use crate::finding::Finding;
+use crate::truth::BoundOperation;
+
+/// What a session concluded, to be held against its observations.
+#[derive(Debug, Clone, Copy)]
+pub struct Conclusions<'a> {
+    /// Its rows.
+    pub rows: &'a [Row],
+    /// Its faults that belong to no row.
+    pub faults: &'a [LooseFault],
+}
+
+/// Counts of everything that was examined. "Rows" are operations, and calls that asked for work
+/// and have none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Calls. A runtime call and the driver call inside of it are one.
+    pub api_calls: u64,
+    /// Kernels executed.
+    pub kernels: u64,
+    /// Copy records.
+    pub memcpys: u64,
+    /// Set records.
+    pub memsets: u64,
+    /// Kernels whose call is known.
+    pub joined_kernels: u64,
+    /// Copies whose call is known.
+    pub joined_memcpys: u64,
+    /// Sets whose call is known.
+    pub joined_memsets: u64,
+    /// Operations without a call, for whatever reason.
+    pub activity_without_launch: u64,
+    /// Calls that ask for work without an operation, for whatever reason.
+    pub launch_without_activity: u64,
+    /// Of the operations without a call: asked for before the recording began.
+    pub before_recording: u64,
+    /// Of the calls without an operation: made when the recording of operations was over.
+    pub after_recording: u64,
+    /// Of the calls without an operation: they failed.
+    pub failed_calls: u64,
+    /// Of the calls without an operation: there may be none, as after a capture or of zero bytes.
+    pub maybe_without_operation: u64,
+    /// Of the calls without an operation: lost.
+    pub calls_without_operation: u64,
+    /// Calls of which no operation is due: captured ones among them.
+    pub without_operation_due: u64,
+    /// Rows that belong to an epoch.
+    pub bound: u64,
+    /// Of these: the external record and our own callback name the same.
+    pub bound_by_two_sources: u64,
+    /// Of these: only the external record names it.
+    pub bound_by_external_only: u64,
+    /// Of these: only our own callback names it.
+    pub bound_by_callback_only: u64,
+    /// Of these: only inferred, from the scope around the call.
+    pub bound_by_containment: u64,
+    /// Of the bound: recorded handoffs bring the epoch to the thread or task.
+    pub reachable: u64,
+    /// Of the bound: none does.
+    pub unreachable: u64,
+    /// Of the bound: that cannot be said.
+    pub reach_unknown: u64,
+    /// Of the bound: the scope around the call names another epoch than what was observed.
+    pub scope_disagrees: u64,
+    /// Rows that belong to no epoch, which is no fault, by reason.
+    pub unattributed: BTreeMap<&'static str, u64>,
+    /// Operations and calls whose other half may still come.
+    pub pending: u64,
+    /// Rows whose epoch, call or operation is lost.
+    pub lost: u64,
+    /// Rows with a fault of the family `W`.
+    pub wrong: u64,
+    /// Calls made after their epoch had been retired: information, not a fault.
+    pub after_retirement: u64,
+    /// Epochs declared.
+    pub epochs: u64,
+    /// Calls that name an epoch of which nothing is known, where records are known to be missing.
+    pub epochs_unknown: u64,
+    /// Handoffs sent.
+    pub handoffs: u64,
+    /// Handoffs neither received nor dropped so far, whose epoch is alive.
+    pub handoffs_under_way: u64,
+    /// Handoffs received of which no sending was recorded.
+    pub handoffs_without_sender: u64,
+    /// Epochs and handoffs of which nothing can be said, since records are missing.
+    pub not_decidable: u64,
+    /// Operations without a start or an end.
+    pub operations_without_times: u64,
+    /// Records known to be lost.
+    pub records_dropped: u64,
+    /// Records that were there twice.
+    pub duplicate_records: u64,
+    /// External records of another tool's kind.
+    pub external_of_other_tools: u64,
+    /// External records of ours whose call has no record, or several.
+    pub external_without_call: u64,
+    /// Observations of a kind that this build does not know.
+    pub not_examined: u64,
+    /// How the session's own rows compare, if there were any.
+    pub rows: Option<RowCounts>,
+}
+
+/// How a session's rows compare with what was derived anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct RowCounts {
+    /// Rows given.
+    pub given: u64,
+    /// Rows that say the same.
+    pub agreeing: u64,
+    /// Rows that say something else: each is a fault.
+    pub differing: u64,
+    /// Rows of something that is not in the observations.
+    pub extra: u64,
+    /// Operations and calls that have no row, though all has come.
+    pub missing: u64,
+    /// Rows that a later one took the place of.
+    pub superseded: u64,
+    /// Rows that name another reason than the one derived for belonging to no epoch.
+    pub other_reason: u64,
+}
+
+impl Counts {
+    /// Operations executed.
+    pub const fn operations(&self) -> u64 {
+        self.kernels + self.memcpys + self.memsets
+    }
+
+    /// Operations whose call is known.
+    pub const fn joined_operations(&self) -> u64 {
+        self.joined_kernels + self.joined_memcpys + self.joined_memsets
+    }
+
+    /// Rows that belong to no epoch, which is no fault.
+    pub fn unattributed_rows(&self) -> u64 {
+        self.unattributed.values().sum()
+    }
+}
+
+/// The stable name of a reason for belonging to no epoch.
+pub(crate) const fn unattributed_name(why: Unattributed) -> &'static str {
+    match why {
+        Unattributed::Detached => "detached",
+        Unattributed::BeforeFirstDeclaration => "before_first_declaration",
+        Unattributed::ForeignThread => "foreign_thread",
+        Unattributed::InternalLaunch => "internal_launch",
+        Unattributed::NoEpochEvidence => "no_epoch_evidence",
+        Unattributed::OutsideRecording => "outside_recording",
+        _ => "other",
+    }
+}
+
+/// What a validation found.
+///
+/// That nothing is wrong means that the records agree with one another. Whether they are right
+/// only truth can tell: see [`against_truth`](Self::against_truth).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Validation {
+    /// What was examined.
+    pub counts: Counts,
+    /// The faults, at most so many of each code as the options say.
+    pub faults: Vec<Finding>,
+    /// How many faults there are of each code, listed or not.
+    pub fault_counts: BTreeMap<FaultCode, u64>,
+    /// Findings that are not listed.
+    pub not_listed: u64,
+    /// What the session itself says, by its rows and loose faults; empty where none were given.
+    pub session_faults: BTreeMap<FaultCode, u64>,
+    pub(crate) operations: Vec<BoundOperation>,
+}
+
+impl Validation {
+    /// Whether neither the validator nor the session found a fault.
+    pub fn is_sound(&self) -> bool {
+        self.fault_counts.is_empty() && self.session_faults.is_empty()
+    }
+
+    /// How many faults the validator found.
+    pub fn fault_count(&self) -> u64 {
+        let counts = self.fault_counts.values();
+        counts.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Codes that the session raised and the validator did not: one of the two is wrong.
+    pub fn raised_by_session_only(&self) -> impl Iterator<Item = (FaultCode, u64)> + '_ {
+        let only = |(code, _): &(&FaultCode, &u64)| !self.fault_counts.contains_key(code);
+        self.session_faults
+            .iter()
+            .filter(only)
+            .map(|(code, count)| (*code, *count))
+    }
+
+    /// A few lines that say what was examined and what came out.
+    pub fn summary(&self) -> String {
+        let counts = &self.counts;
+        let mut text = format!(
+            "{} calls, {} operations ({} kernels, {} copies, {} sets), {} epochs, {} handoffs\n",
+            counts.api_calls,
+            counts.operations(),
+            counts.kernels,
+            counts.memcpys,
+            counts.memsets,
+            counts.epochs,
+            counts.handoffs
+        );
+        text += &format!(
+            "bound {}, lost {}, wrong {}, unattributed {}, pending {}",
+            counts.bound,
+            counts.lost,
+            counts.wrong,
+            counts.unattributed_rows(),
+            counts.pending
+        );
+        for (why, count) in &counts.unattributed {
+            text += &format!("\nunattributed: {count} {}", why.replace('_', " "));
+        }
+        text
+    }
+}
+
+/// The summary, the listed faults, and the counts of the rest.
+impl fmt::Display for Validation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.summary())?;
+        write_findings(f, self, usize::MAX)?;
+        f.write_str(SELF_CONSISTENT)
+    }
+}
+
+/// What a validation without truth is worth.
+pub(crate) const SELF_CONSISTENT: &str = "\"0 wrong\" means that the records agree with one another; only truth can tell whether they are right";
+
+/// At most so many findings, and the counts of the rest.
+pub(crate) fn write_findings(
+    f: &mut fmt::Formatter<'_>,
+    validation: &Validation,
+    most: usize,
+) -> fmt::Result {
+    for finding in validation.faults.iter().take(most) {
+        writeln!(f, "\n{finding}")?;
+    }
+    let shown = validation.faults.len().min(most) as u64;
+    let more = (validation.faults.len() as u64 - shown) + validation.not_listed;
+    if more > 0 {
+        writeln!(f, "\nand {more} more findings")?;
+    }
+    if !validation.fault_counts.is_empty() {
+        writeln!(f)?;
+    }
+    for (code, count) in &validation.fault_counts {
+        writeln!(f, "{count:>7}  {code}: {}", code.summary())?;
+    }
+    for (code, count) in validation.raised_by_session_only() {
+        writeln!(
+            f,
+            "{count:>7}  {code}, raised by the session and not by the validator: one of the two is wrong"
+        )?;
+    }
+    Ok(())
+}
