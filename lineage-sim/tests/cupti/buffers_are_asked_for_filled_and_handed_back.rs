@@ -4,9 +4,10 @@ use lineage_sim::{Config, CuptiVersion, isolated, load};
 
 use crate::call;
 use crate::client::{
-    self, CONCURRENT_KERNEL, CUSTOM2, Cupti, DRIVER, EXTERNAL_CORRELATION, Record, kernels,
+    self, CONCURRENT_KERNEL, CUSTOM2, Cupti, DRIVER, EXTERNAL_CORRELATION, LAUNCH_KERNEL, Record,
+    kernels,
 };
-use crate::driver::{Driver, LAUNCH_KERNEL};
+use crate::driver::Driver;
 
 const NAME: &str = "buffers_are_asked_for_filled_and_handed_back";
 

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use lineage_sim::{Config, isolated, load};
 
 use crate::call;
-use crate::client::{CallbackData, Cupti, DRIVER, DRIVER_DOMAIN, Record};
-use crate::driver::{Driver, Handle, LAUNCH_KERNEL};
+use crate::client::{CallbackData, Cupti, DRIVER, DRIVER_DOMAIN, LAUNCH_KERNEL, Record};
+use crate::driver::{Driver, Handle};
 
 const NAME: &str = "callbacks_see_the_call";
 

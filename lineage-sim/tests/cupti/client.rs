@@ -24,6 +24,9 @@ pub const CUSTOM2: u32 = 5;
 
 pub const DRIVER_DOMAIN: u32 = 1;
 
+/// CUPTI's callback id, from `cupti_driver_cbid.h`.
+pub const LAUNCH_KERNEL: u32 = 307;
+
 /// A record, decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {

@@ -3,8 +3,10 @@ use std::collections::HashSet;
 use lineage_sim::{Config, isolated, load};
 
 use crate::call;
-use crate::client::{CONCURRENT_KERNEL, Cupti, DRIVER, MEMCPY, MEMSET, Record, apis, kernels};
-use crate::driver::{Driver, Handle, LAUNCH_KERNEL};
+use crate::client::{
+    CONCURRENT_KERNEL, Cupti, DRIVER, LAUNCH_KERNEL, MEMCPY, MEMSET, Record, apis, kernels,
+};
+use crate::driver::{Driver, Handle};
 
 #[test]
 fn each_operation_carries_its_calls_id() {

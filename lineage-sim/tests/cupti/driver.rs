@@ -28,9 +28,6 @@ pub const PTX: &CStr = c"
 .visible .entry other(.param .u32 a, .param .u64 label, .param .u8 c) { ret; }
 ";
 
-/// CUPTI's callback ids, from `cupti_driver_cbid.h`.
-pub const LAUNCH_KERNEL: u32 = 307;
-
 pub struct Driver {
     pub library: Library,
     pub context: Handle,

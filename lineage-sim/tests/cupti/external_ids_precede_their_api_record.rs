@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 use lineage_sim::{Config, CuptiVersion, isolated, load};
 
 use crate::client::{
-    CUSTOM0, CUSTOM2, CallbackData, Cupti, DRIVER, DRIVER_DOMAIN, EXTERNAL_CORRELATION, RUNTIME,
-    Record, externals,
+    CUSTOM0, CUSTOM2, CallbackData, Cupti, DRIVER, DRIVER_DOMAIN, EXTERNAL_CORRELATION,
+    LAUNCH_KERNEL, RUNTIME, Record, externals,
 };
-use crate::driver::{Driver, LAUNCH_KERNEL};
+use crate::driver::Driver;
 
 /// The external records right before the API record at `at`.
 fn before(records: &[Record], at: usize) -> Vec<(u32, u64)> {

@@ -2,10 +2,10 @@ use lineage_sim::{Config, isolated, load};
 
 use crate::call;
 use crate::client::{
-    CONTEXT, CUSTOM2, Cupti, DRIVER, EXTERNAL_CORRELATION, Record, STREAM, SYNCHRONIZATION, apis,
-    externals,
+    CONTEXT, CUSTOM2, Cupti, DRIVER, EXTERNAL_CORRELATION, LAUNCH_KERNEL, Record, STREAM,
+    SYNCHRONIZATION, apis, externals,
 };
-use crate::driver::{Driver, Handle, LAUNCH_KERNEL};
+use crate::driver::{Driver, Handle};
 
 #[test]
 fn ids_alone_are_enough() {

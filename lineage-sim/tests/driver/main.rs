@@ -1,0 +1,15 @@
+//! What the simulated driver and the truth do, one promise per file.
+
+#![allow(missing_docs, unreachable_pub)]
+
+#[path = "../cupti/driver.rs"]
+mod driver;
+
+mod a_failed_kernel_fails_its_context;
+mod labels_are_carried_by_data;
+mod loading_is_once_per_process;
+mod memory_is_checked;
+mod streams_are_in_order;
+mod symbols_do_not_leak;
+mod truth_and_memory_are_bounded;
+mod wrong_use_gives_cudas_codes;
