@@ -89,7 +89,12 @@ impl Session {
             result::SUCCESS => Ok(()),
             code => Err(StartError::call(function, library, code)),
         };
-        unsubscribe(library);
+        if unsubscribe(library) {
+            // A session was dropped without being stopped. What it left in buffers is not ours, and
+            // what we collect shall not go into those.
+            // SAFETY: takes a number.
+            unsafe { (functions.activity_flush_all)(codes::FLUSH_FORCED) };
+        }
         state::prepare(functions, options.external_kind.number(), clock);
         buffers::configure(options.buffer_bytes, options.buffer_limit);
 
@@ -458,13 +463,15 @@ fn disable_all(library: &Library) {
     }
 }
 
-/// Gives the subscription up, if there is one.
-fn unsubscribe(library: &Library) {
+/// Gives the subscription up; `false` if there was none.
+fn unsubscribe(library: &Library) -> bool {
     let subscriber = SUBSCRIBER.swap(null_mut(), AcqRel);
-    if !subscriber.is_null() {
-        // SAFETY: `cuptiSubscribe` of this library answered this handle, and it is passed on once.
-        unsafe { (library.functions().unsubscribe)(subscriber) };
+    if subscriber.is_null() {
+        return false;
     }
+    // SAFETY: `cuptiSubscribe` of this library answered this handle, and it is passed on once.
+    unsafe { (library.functions().unsubscribe)(subscriber) };
+    true
 }
 
 fn callback_name(library: &Library, domain: u32, cbid: u32) -> Option<String> {

@@ -145,7 +145,12 @@ impl Program {
 
     /// Launches one kernel of a few microseconds, with this label.
     pub(crate) fn launch(&self, label: u64) {
-        assert_eq!(self.launch_function(self.work, label), 0);
+        assert_eq!(self.try_launch(label), 0);
+    }
+
+    /// The same where it may be refused; answers the driver's code.
+    pub(crate) fn try_launch(&self, label: u64) -> u32 {
+        self.launch_function(self.work, label)
     }
 
     /// Launches one kernel of 300 ms.
