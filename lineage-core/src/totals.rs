@@ -200,7 +200,11 @@ impl FaultCounts {
     /// The codes that occurred, with how often, in the order of the codes.
     pub fn iter(&self) -> impl Iterator<Item = (FaultCode, u64)> + '_ {
         let counts = self.0.iter().copied();
-        FaultCode::ALL.iter().copied().zip(counts).filter(|&(_, count)| count > 0)
+        FaultCode::ALL
+            .iter()
+            .copied()
+            .zip(counts)
+            .filter(|&(_, count)| count > 0)
     }
 
     pub(crate) fn of(&mut self, code: FaultCode) -> &mut u64 {
@@ -236,7 +240,10 @@ impl DropCounts {
     /// The places where records were lost, with how many.
     pub fn iter(&self) -> impl Iterator<Item = (DropSite, u64)> + '_ {
         let counts = self.0.iter().copied();
-        DROP_SITES.into_iter().zip(counts).filter(|&(_, count)| count > 0)
+        DROP_SITES
+            .into_iter()
+            .zip(counts)
+            .filter(|&(_, count)| count > 0)
     }
 
     /// All of them.

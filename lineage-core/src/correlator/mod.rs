@@ -1,47 +1,130 @@
-//! The correlator: observations in, rows out. Being written.
+//! The correlator: observations in, rows out.
+//!
+//! A pure state machine: it has no clock, no thread, no input or output, and the same observations
+//! in the same order give the same rows. What it holds is bounded by [`Limits`].
+//!
+//! # The protocol
+//!
+//! [`observe`](Correlator::observe) takes the observations of any number of processes, in whatever
+//! order they come. Three orders are relied on, and no others:
+//!
+//! * the host records of one thread come in the order in which they were written;
+//! * a flush is reported after the rings were emptied, so two flushes after a host record, every
+//!   host record from before it is here;
+//! * an external correlation record comes with the start of the API record it precedes
+//!   ([`beside`](crate::observation::ExternalRecord::beside)).
+//!
+//! Device records come in any order, and may come hours late: buffers sit on idle threads.
+//! [`drain`](Correlator::drain) moves out what is ready; [`end`](Correlator::end) decides the rest.
+//! Every row given stands for one operation, or for a call that has none. If what a row missed
+//! comes after all, a row that
+//! [`supersedes`](crate::row::Row::supersedes) it is given, and [`Totals`] take the first one back.
+//!
+//! # The rules
+//!
+//! 1. **Ids.** Correlation ids wrap at 32 bits. A record's own start time places it between
+//!    checkpoints of unwrapped ids; one without a time joins only if exactly one call is retained
+//!    that can be meant. Calls are keyed by process, session and unwrapped id. (`unwrap`)
+//! 2. **One call.** A runtime call and the driver call nested in it are one call, whether CUPTI gives
+//!    both the same id or not, and whichever of the two ids the operation carries: a driver call
+//!    belongs to the runtime call of its thread whose interval encloses it. (`session`)
+//! 3. **Whose.** CUPTI's external record and our own callback are observed; containment in a scope of
+//!    the thread is inferred and binds only alone. Observed sources that disagree are both kept, and
+//!    that is W03. No epoch at all is L01 where one was due. (`join`, `threads`)
+//! 4. **When.** A row waits for what is due, and for nothing longer than until its thread's fence.
+//!    (`settle`, and `lanes` for what a fence is)
+//! 5. **Alone.** After the fence, a call without an operation is L03 unless it failed or none is due;
+//!    an operation without a call is L02 unless its id is 0 or lies outside of the ids recorded.
+//! 6. **Times** are never repaired: L08, T01, T02 and T04 say what is wrong with them. (`rows`)
+//! 7. **Epochs** that retire without a launch are L04, handoffs that never arrive L05. (`epochs`)
 
+mod calls;
+mod emit;
+mod epochs;
+mod join;
+mod lanes;
 mod limits;
+mod process;
+mod rows;
+mod session;
+mod settle;
+mod threads;
+mod unwrap;
 
 pub use limits::Limits;
 
+use self::emit::Outbox;
+use self::process::Process;
 use crate::observation::Observation;
 use crate::row::{LooseFault, Row};
 use crate::totals::Totals;
 
-/// Joins observations to rows. Pure: no clock, no thread, no input or output.
+/// Joins observations to rows. See the [module's documentation](self) for the protocol.
+///
+/// ```
+/// use lineage_core::correlator::{Correlator, Limits};
+///
+/// let mut correlator = Correlator::new(Limits::default());
+/// # let observations: Vec<lineage_core::observation::Observation> = Vec::new();
+/// for observation in &observations {
+///     correlator.observe(observation);
+/// }
+/// correlator.end();
+/// let (mut rows, mut faults) = (Vec::new(), Vec::new());
+/// correlator.drain(&mut rows, &mut faults);
+/// assert_eq!(correlator.totals().lost, 0);
+/// ```
 #[derive(Debug)]
 pub struct Correlator {
-    totals: Totals,
+    limits: Limits,
+    processes: Vec<Process>,
+    out: Outbox,
 }
 
 impl Correlator {
     /// A correlator that holds no more than this.
     pub fn new(limits: Limits) -> Self {
-        let _ = limits;
-        Self { totals: Totals::default() }
+        let out = Outbox::new(limits.undrained);
+        Self {
+            limits,
+            processes: Vec::new(),
+            out,
+        }
     }
 
     /// Takes one observation.
     pub fn observe(&mut self, observation: &Observation) {
-        let _ = observation;
-        self.totals.observations += 1;
+        self.out.totals.observations += 1;
+        let known = self
+            .processes
+            .iter()
+            .position(|process| process.ordinal == observation.process);
+        let at = known.unwrap_or_else(|| {
+            self.processes.push(Process::new(observation.process));
+            self.processes.len() - 1
+        });
+        self.processes[at].observe(&observation.event, &self.limits, &mut self.out);
     }
 
     /// Nothing comes any more: everything that is held back is decided.
-    pub fn end(&mut self) {}
+    pub fn end(&mut self) {
+        for process in &mut self.processes {
+            process.end(&self.limits, &mut self.out);
+        }
+    }
 
-    /// Gives out the rows and faults since the last time.
+    /// Appends the rows and faults since the last time.
     pub fn drain(&mut self, rows: &mut Vec<Row>, faults: &mut Vec<LooseFault>) {
-        let _ = (rows, faults);
+        self.out.drain(rows, faults);
     }
 
     /// What it came to so far.
     pub fn totals(&self) -> &Totals {
-        &self.totals
+        &self.out.totals
     }
 
     /// Calls and operations whose row is not given yet.
     pub fn pending(&self) -> usize {
-        self.totals.pending as usize
+        usize::try_from(self.out.totals.pending).unwrap_or(usize::MAX)
     }
 }

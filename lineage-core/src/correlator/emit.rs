@@ -1,0 +1,237 @@
+//! What goes out: rows and faults, and their effect on the totals.
+
+use std::collections::VecDeque;
+
+use super::join::Joined;
+use crate::fault::{FaultCode, FaultFamily};
+use crate::id::{HostNanos, LaunchEpoch, ProcessOrdinal};
+use crate::observation::DropSite;
+use crate::row::{Binding, LooseFault, Row, Unattributed};
+use crate::totals::Totals;
+
+/// A set of fault codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct FaultSet(u32);
+
+impl FaultSet {
+    pub(super) fn add(&mut self, code: FaultCode) {
+        self.0 |= 1 << code as u32;
+    }
+
+    pub(super) fn has(self, code: FaultCode) -> bool {
+        self.0 & (1 << code as u32) != 0
+    }
+
+    fn iter(self) -> impl Iterator<Item = FaultCode> {
+        FaultCode::ALL
+            .iter()
+            .copied()
+            .filter(move |&code| self.has(code))
+    }
+
+    pub(super) fn to_vec(self) -> Vec<FaultCode> {
+        if self.0 == 0 {
+            Vec::new()
+        } else {
+            self.iter().collect()
+        }
+    }
+
+    /// A lost join: see [`Totals::lost`].
+    fn lost(self) -> bool {
+        use FaultCode::{L01, L02, L03, L06};
+        [L01, L02, L03, L06].into_iter().any(|code| self.has(code))
+    }
+
+    /// A wrong join: see [`Totals::wrong`].
+    fn wrong(self) -> bool {
+        self.0 != 0 && self.iter().any(|code| code.family() == FaultFamily::Wrong)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    BothObserved,
+    CallbackOnly,
+    ExternalOnly,
+    ContainmentOnly,
+    Disputed,
+    Lost,
+    Unattributed(Unattributed),
+}
+
+/// What a row counts for, kept so that it can be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Effect {
+    class: Class,
+    faults: FaultSet,
+    after_retirement: bool,
+    contained: bool,
+    containment_differs: bool,
+    unreachable: bool,
+    external_missing: bool,
+}
+
+impl Effect {
+    pub(super) fn of(joined: &Joined, faults: FaultSet) -> Self {
+        let sources = &joined.sources;
+        let epoch = match joined.binding {
+            Binding::Bound(epoch) => Some(epoch),
+            _ => None,
+        };
+        let class = match joined.binding {
+            Binding::Bound(_) => {
+                let names = |source: Option<crate::id::Attribution>| {
+                    source.and_then(|source| source.epoch()).is_some()
+                };
+                match (names(sources.external), names(sources.callback)) {
+                    (true, true) => Class::BothObserved,
+                    (true, false) => Class::ExternalOnly,
+                    (false, true) => Class::CallbackOnly,
+                    (false, false) => Class::ContainmentOnly,
+                }
+            }
+            Binding::Disputed(..) => Class::Disputed,
+            Binding::Lost => Class::Lost,
+            Binding::Unattributed(why) => Class::Unattributed(why),
+        };
+        let scope = sources.containment.filter(|_| epoch.is_some());
+        Self {
+            class,
+            faults,
+            after_retirement: joined.after_retirement,
+            contained: scope.is_some(),
+            containment_differs: scope.is_some_and(|scope| scope.epoch() != epoch),
+            unreachable: epoch.is_some() && sources.reachable == Some(false),
+            external_missing: joined.external_missing,
+        }
+    }
+
+    fn apply(self, totals: &mut Totals, step: fn(&mut u64)) {
+        step(&mut totals.rows);
+        match self.class {
+            Class::BothObserved => step(&mut totals.bound_by.external_and_callback),
+            Class::CallbackOnly => step(&mut totals.bound_by.callback_only),
+            Class::ExternalOnly => step(&mut totals.bound_by.external_only),
+            Class::ContainmentOnly => step(&mut totals.bound_by.containment_only),
+            Class::Disputed => step(&mut totals.disputed),
+            Class::Unattributed(why) => step(totals.unattributed.of(why)),
+            Class::Lost => {}
+        }
+        let bound = matches!(
+            self.class,
+            Class::BothObserved
+                | Class::CallbackOnly
+                | Class::ExternalOnly
+                | Class::ContainmentOnly
+        );
+        for (holds, count) in [
+            (bound, &mut totals.bound),
+            (self.faults.lost(), &mut totals.lost),
+            (self.faults.wrong(), &mut totals.wrong),
+            (self.after_retirement, &mut totals.after_retirement),
+            (self.contained, &mut totals.contained),
+            (self.containment_differs, &mut totals.containment_differs),
+            (self.unreachable, &mut totals.unreachable),
+            (self.external_missing, &mut totals.external_missing),
+        ] {
+            if holds {
+                step(count);
+            }
+        }
+        for code in self.faults.iter() {
+            step(totals.faults.of(code));
+        }
+    }
+}
+
+/// Rows and faults on their way out, and the totals.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    rows: VecDeque<Row>,
+    faults: VecDeque<LooseFault>,
+    undrained: usize,
+    /// Forgotten since the last drain, by process.
+    forgotten: Vec<(ProcessOrdinal, u64)>,
+    pub(super) totals: Totals,
+}
+
+impl Outbox {
+    pub(super) fn new(undrained: usize) -> Self {
+        Self {
+            undrained: undrained.max(1),
+            ..Self::default()
+        }
+    }
+
+    /// Gives a row; what it takes the place of is taken back.
+    pub(super) fn row(&mut self, row: Row, effect: Effect, superseded: Option<Effect>) {
+        if let Some(earlier) = superseded {
+            self.totals.superseded += 1;
+            earlier.apply(&mut self.totals, |count| *count = count.saturating_sub(1));
+        }
+        effect.apply(&mut self.totals, |count| *count += 1);
+        if self.rows.len() >= self.undrained {
+            let process = self.rows.pop_front().map_or(row.process, |row| row.process);
+            self.forget(process, 1);
+        }
+        self.rows.push_back(row);
+    }
+
+    /// Gives a fault that belongs to no row.
+    pub(super) fn fault(&mut self, fault: LooseFault) {
+        *self.totals.faults.of(fault.code) += fault.count;
+        if self.faults.len() >= self.undrained {
+            let process = self
+                .faults
+                .pop_front()
+                .map_or(fault.process, |fault| fault.process);
+            self.forget(process, 1);
+        }
+        self.faults.push_back(fault);
+    }
+
+    /// Notes that something was forgotten to stay within the limits.
+    pub(super) fn forget(&mut self, process: ProcessOrdinal, count: u64) {
+        self.totals.evicted += count;
+        *self.totals.dropped.of(DropSite::Correlator) += count;
+        match self
+            .forgotten
+            .iter_mut()
+            .find(|(known, _)| *known == process)
+        {
+            Some((_, forgotten)) => *forgotten += count,
+            None => self.forgotten.push((process, count)),
+        }
+    }
+
+    /// Moves everything out.
+    pub(super) fn drain(&mut self, rows: &mut Vec<Row>, faults: &mut Vec<LooseFault>) {
+        for (process, count) in std::mem::take(&mut self.forgotten) {
+            let detail =
+                format!("the correlator forgot the oldest {count} it held: its limits are reached");
+            self.fault(loose(process, FaultCode::L07, None, None, count, detail));
+        }
+        rows.extend(self.rows.drain(..));
+        faults.extend(self.faults.drain(..));
+    }
+}
+
+/// A fault that belongs to no row.
+pub(super) fn loose(
+    process: ProcessOrdinal,
+    code: FaultCode,
+    epoch: Option<LaunchEpoch>,
+    at: Option<HostNanos>,
+    count: u64,
+    detail: String,
+) -> LooseFault {
+    LooseFault {
+        process,
+        code,
+        epoch,
+        at,
+        count,
+        detail,
+    }
+}

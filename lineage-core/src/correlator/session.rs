@@ -1,0 +1,673 @@
+//! One CUPTI session: device records and calls come in here and find their entry.
+
+use std::collections::VecDeque;
+
+use super::calls::{CallRef, Calls, Kept, Waiting};
+use super::emit::{Outbox, loose};
+use super::epochs::{Deciding, Epochs};
+use super::lanes::Lanes;
+use super::limits::Limits;
+use super::settle::Allowed;
+use super::threads::{Awaiting, Containment, Threads};
+use super::unwrap::{RETIRE_AFTER, Unwrapper};
+use crate::fault::FaultCode;
+use crate::id::{Attribution, CorrelationId, HostNanos, LaunchEpoch, PackedEpoch, ProcessOrdinal};
+use crate::observation::{
+    ApiDomain, ApiRecord, Call, ExternalRecord, Flushed, Operation, OperationsDue,
+};
+
+/// A session with this many device records and no call of ours is an import: then calls are not
+/// waited for. A live session says that it has started.
+const IMPORT_AFTER: u64 = 4_096;
+
+/// How often old candidates are looked for, in ids.
+const RETIRE_EVERY: u64 = 1 << 24;
+
+/// Runtime records that may enclose a driver call: those that began last before it.
+const ENCLOSING_TRIED: usize = 8;
+
+/// What a session needs beside itself.
+pub(super) struct Context<'a> {
+    pub(super) process: ProcessOrdinal,
+    pub(super) limits: &'a Limits,
+    pub(super) epochs: &'a mut Epochs,
+    pub(super) threads: &'a mut Threads,
+    pub(super) out: &'a mut Outbox,
+    /// Flushes of any session of this process.
+    pub(super) flushes: u64,
+    /// Whether lineage itself recorded anything.
+    pub(super) host_evidence: bool,
+}
+
+impl Context<'_> {
+    pub(super) fn launched(&mut self, epoch: LaunchEpoch) {
+        let (process, limits, flushes) = (self.process, self.limits, self.flushes);
+        let mut deciding = Deciding {
+            process,
+            limits,
+            flushes,
+            out: self.out,
+        };
+        self.epochs.launch(epoch, &mut deciding);
+    }
+
+    fn hold(&mut self, epoch: LaunchEpoch) {
+        let (process, limits, flushes) = (self.process, self.limits, self.flushes);
+        let mut deciding = Deciding {
+            process,
+            limits,
+            flushes,
+            out: self.out,
+        };
+        self.epochs.hold(epoch, &mut deciding);
+    }
+}
+
+/// Records that no entry was found for.
+#[derive(Debug, Default)]
+struct Unplaced {
+    /// Operations without times, with the count of flushes when they came.
+    operations: VecDeque<(Operation, u64)>,
+    /// External ids by wire id, in order of arrival.
+    externals: VecDeque<(CorrelationId, PackedEpoch)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) number: u32,
+    pub(super) calls: Calls,
+    pub(super) lanes: Lanes,
+    ids: Unwrapper,
+    unplaced: Unplaced,
+    /// In order of arrival; these may name entries that are gone or kept otherwise by now.
+    pub(super) open: VecDeque<CallRef>,
+    pub(super) joined: VecDeque<CallRef>,
+    pub(super) lost: VecDeque<CallRef>,
+    pub(super) open_count: usize,
+    /// Complete but for what another ring may hold, with the count of flushes by then.
+    pub(super) held: VecDeque<(CallRef, u64)>,
+    /// Entries made by an operation or an external id, with this session's count of flushes.
+    pub(super) callless: VecDeque<(CallRef, u64)>,
+    /// The ids between which calls were recorded, and the greatest with an operation.
+    pub(super) recorded: Option<(u64, u64)>,
+    pub(super) newest_operation: Option<u64>,
+    pub(super) external_seen: bool,
+    started: bool,
+    calls_seen: bool,
+    runtime_seen: bool,
+    device_records: u64,
+    next_retirement: u64,
+    pub(super) ended: bool,
+}
+
+impl Session {
+    pub(super) fn new(number: u32) -> Self {
+        Self {
+            number,
+            calls: Calls::default(),
+            lanes: Lanes::default(),
+            ids: Unwrapper::default(),
+            unplaced: Unplaced::default(),
+            open: VecDeque::new(),
+            joined: VecDeque::new(),
+            lost: VecDeque::new(),
+            open_count: 0,
+            held: VecDeque::new(),
+            callless: VecDeque::new(),
+            recorded: None,
+            newest_operation: None,
+            external_seen: false,
+            started: false,
+            calls_seen: false,
+            runtime_seen: false,
+            device_records: 0,
+            next_retirement: RETIRE_AFTER,
+            ended: false,
+        }
+    }
+
+    pub(super) fn start(&mut self, external_correlation: Option<bool>) {
+        self.started = true;
+        self.external_seen |= external_correlation == Some(true);
+    }
+
+    /// Whether our own record of a call is to be waited for.
+    pub(super) fn call_expected(&self) -> bool {
+        self.calls_seen || self.started || self.device_records < IMPORT_AFTER
+    }
+
+    /// Our own record of a call.
+    pub(super) fn call(&mut self, call: &Call, context: &mut Context<'_>) {
+        self.calls_seen = true;
+        let bound = context.limits.threads;
+        context
+            .threads
+            .of(call.thread, call.entered, bound)
+            .launches(call.entered);
+        let slot = self.entry_of_call(call.correlation, Some(call.entered), context);
+        let slot = match self.same_call(slot, call) {
+            Same::Free => slot,
+            Same::Duplicate => {
+                context.out.totals.duplicates += 1;
+                return;
+            }
+            Same::Outer => return,
+            Same::Part => {
+                self.calls.get_mut(slot).further_parts += 1;
+                return;
+            }
+            Same::Other => self.replace(slot, context),
+        };
+        if let Some(epoch) = call.attribution.epoch() {
+            context.hold(epoch);
+            context.launched(epoch);
+        }
+        let reference = self.calls.reference(slot);
+        let entry = self.calls.get_mut(slot);
+        entry.holds_epoch = call.attribution.epoch().is_some();
+        entry.host = Some(call.clone());
+        if entry.kept == Kept::Joined
+            && call.due != OperationsDue::None
+            && entry.operations_given == 0
+        {
+            // CUPTI's record alone had said that it asks for no work.
+            entry.kept = Kept::Open;
+            self.open.push_back(reference);
+            self.open_count += 1;
+        }
+        if call.in_boundary || call.attribution != Attribution::None {
+            let awaiting = Awaiting {
+                call: reference,
+                session: self.number,
+                entered: call.entered,
+                exited: call.exited.unwrap_or(call.entered),
+                task: call.task,
+                attribution: call.attribution,
+            };
+            let bound = context.limits.calls_awaiting_scope;
+            let thread = context
+                .threads
+                .of(call.thread, call.entered, context.limits.threads);
+            if thread.await_scope(awaiting, bound) {
+                context.out.totals.scope_unchecked += 1;
+            }
+        }
+        self.register(slot, call.thread.tid, context);
+        self.changed(slot, context);
+    }
+
+    /// CUPTI's record of a call.
+    pub(super) fn api(&mut self, api: &ApiRecord, context: &mut Context<'_>) {
+        self.device_records += 1;
+        if let Some(start) = api.start {
+            self.lanes.api(api.tid, start.0, context.limits.threads);
+        }
+        let slot = self.entry_of_call(api.correlation, api.start.or(api.end), context);
+        self.runtime_seen |= api.api.domain == ApiDomain::Runtime;
+        let entry = self.calls.get_mut(slot);
+        let known = entry.api_of(api.api.domain);
+        match known {
+            Some(known) if *known == *api => {
+                context.out.totals.duplicates += 1;
+                return;
+            }
+            Some(known) => {
+                let first = known.start;
+                if self.is_adjacent(slot, api.tid, first, api.start) {
+                    // The host's own records count the parts where there are any.
+                    let entry = self.calls.get_mut(slot);
+                    entry.further_parts += u32::from(entry.host.is_none());
+                } else {
+                    self.reuse(slot, context);
+                }
+                return;
+            }
+            None => *known = Some(api.clone()),
+        }
+        self.register(slot, api.tid, context);
+        self.changed(slot, context);
+    }
+
+    /// CUPTI's record of an external id.
+    pub(super) fn external(&mut self, external: &ExternalRecord, context: &mut Context<'_>) {
+        self.device_records += 1;
+        if !external.own_kind {
+            context.out.totals.external_of_others += 1;
+            return;
+        }
+        self.external_seen = true;
+        let packed = PackedEpoch::from_bits(external.external_id);
+        if let Some(epoch) = packed.unpack().epoch() {
+            context.launched(epoch);
+        }
+        let wire = external.correlation;
+        if wire.0 == 0 {
+            context.out.totals.external_unplaced += 1;
+            return;
+        }
+        let slot = match external.beside {
+            Some(at) => {
+                let key = self.ids.place(wire, at.0);
+                Some(self.entry_of_record(key, context))
+            }
+            None => match self.calls.candidates(wire, self.ids.newest())[..] {
+                [only] => Some(only),
+                _ => None,
+            },
+        };
+        match slot {
+            Some(slot) => {
+                self.add_external(slot, packed, context);
+                self.changed(slot, context);
+            }
+            None => {
+                self.unplaced.externals.push_back((wire, packed));
+                if self.unplaced.externals.len() > context.limits.unplaced {
+                    self.unplaced.externals.pop_front();
+                    context.out.totals.external_unplaced += 1;
+                    context.out.forget(context.process, 1);
+                }
+            }
+        }
+    }
+
+    /// CUPTI's record of an executed activity.
+    pub(super) fn operation(&mut self, operation: &Operation, context: &mut Context<'_>) {
+        self.device_records += 1;
+        if operation.correlation.0 == 0 {
+            context.out.totals.operations.add(operation.kind);
+            self.give_internal(operation.clone(), context);
+            return;
+        }
+        match operation.start.or(operation.end) {
+            Some(at) => {
+                let key = self.ids.place(operation.correlation, at.0);
+                let slot = self.entry_of_record(key, context);
+                self.add_operation(slot, operation.clone(), false, context);
+            }
+            None => {
+                if let Some(operation) = self.place_timeless(operation.clone(), context) {
+                    self.unplaced
+                        .operations
+                        .push_back((operation, self.lanes.flushes()));
+                    if self.unplaced.operations.len() > context.limits.unplaced
+                        && let Some((oldest, _)) = self.unplaced.operations.pop_front()
+                    {
+                        self.give_unplaced(oldest, true, context);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A scope that contains this call has ended.
+    pub(super) fn contained(
+        &mut self,
+        awaiting: &Awaiting,
+        containment: Containment,
+        context: &mut Context<'_>,
+    ) -> ScopeFor {
+        let Some(slot) = self.calls.at(awaiting.call) else {
+            return ScopeFor::GivenCall;
+        };
+        let entry = self.calls.get_mut(slot);
+        let given = entry.is_given();
+        let known = entry.containment;
+        entry.containment = match containment {
+            Containment::In(scope) => known.or_inner(scope),
+            other => other,
+        };
+        if given && known == Containment::NotYet {
+            return ScopeFor::GivenCall;
+        }
+        self.changed(slot, context);
+        ScopeFor::OpenCall
+    }
+
+    /// A flush returned: fences may have moved.
+    pub(super) fn flushed(&mut self, flushed: &Flushed, context: &mut Context<'_>) {
+        self.retry_timeless(context);
+        let (threads, operations_by) = self.lanes.flushed(flushed);
+        for tid in threads {
+            self.fence(tid, context);
+        }
+        self.fence_callless(operations_by, context);
+        self.release_held(context);
+    }
+
+    /// The last timeless operations and external ids are decided.
+    pub(super) fn end_unplaced(&mut self, context: &mut Context<'_>) {
+        self.retry_timeless(context);
+        for (operation, _) in std::mem::take(&mut self.unplaced.operations) {
+            self.give_unplaced(operation, false, context);
+        }
+        context.out.totals.external_unplaced += self.unplaced.externals.len() as u64;
+        self.unplaced.externals.clear();
+    }
+
+    /// Where an operation without times lies, as far as that can be said.
+    pub(super) fn place_by_newest(&self, wire: CorrelationId) -> u64 {
+        self.ids.place_by_newest(wire)
+    }
+
+    fn retry_timeless(&mut self, context: &mut Context<'_>) {
+        for (operation, since) in std::mem::take(&mut self.unplaced.operations) {
+            if let Some(operation) = self.place_timeless(operation, context) {
+                self.unplaced.operations.push_back((operation, since));
+            }
+        }
+    }
+
+    /// Joins an operation without times if exactly one call can have had it; gives it back if none
+    /// can.
+    fn place_timeless(
+        &mut self,
+        operation: Operation,
+        context: &mut Context<'_>,
+    ) -> Option<Operation> {
+        let candidates = self
+            .calls
+            .candidates(operation.correlation, self.ids.newest());
+        let slot = *candidates.first()?;
+        self.add_operation(slot, operation, candidates.len() > 1, context);
+        None
+    }
+
+    fn add_operation(
+        &mut self,
+        slot: u32,
+        operation: Operation,
+        ambiguous: bool,
+        context: &mut Context<'_>,
+    ) {
+        let entry = self.calls.get_mut(slot);
+        if !entry.is_new(&operation) {
+            context.out.totals.duplicates += 1;
+            return;
+        }
+        context.out.totals.operations.add(operation.kind);
+        self.newest_operation = self.newest_operation.max(Some(entry.key()));
+        let had = entry.operations_given as usize + entry.waiting.len();
+        let ambiguous = ambiguous || had >= entry.room();
+        entry.waiting.push(Waiting {
+            operation,
+            supersedes: None,
+            ambiguous,
+        });
+        self.changed(slot, context);
+    }
+
+    fn add_external(&mut self, slot: u32, packed: PackedEpoch, context: &mut Context<'_>) {
+        let entry = self.calls.get_mut(slot);
+        match entry.external {
+            // A runtime call and the driver call in it give one each.
+            Some(known) if known == packed => {}
+            Some(_) => entry.other_external = Some(packed),
+            None => {
+                entry.external = Some(packed);
+                self.check_given(slot, context);
+            }
+        }
+    }
+
+    /// The entry for a record of the call itself; its id and time become known.
+    fn entry_of_call(
+        &mut self,
+        wire: CorrelationId,
+        at: Option<HostNanos>,
+        context: &mut Context<'_>,
+    ) -> u32 {
+        if wire.0 == 0 {
+            let key = self.calls.key_without_id();
+            return self.create(key, context);
+        }
+        let key = match at {
+            Some(at) => {
+                let key = self.ids.place(wire, at.0);
+                self.ids.note(key, at.0);
+                key
+            }
+            None => self.ids.place_by_newest(wire),
+        };
+        let (smallest, greatest) = self.recorded.unwrap_or((key, key));
+        self.recorded = Some((smallest.min(key), greatest.max(key)));
+        if self.ids.newest() >= self.next_retirement {
+            self.retire_old(context);
+        }
+        let slot = match self.calls.find(key) {
+            Some(slot) => {
+                self.recall_orphans(slot, context);
+                slot
+            }
+            None => self.create(key, context),
+        };
+        if !self.unplaced.externals.is_empty() {
+            let mut found = Vec::new();
+            self.unplaced.externals.retain(|(of, packed)| {
+                if *of == wire {
+                    found.push(*packed);
+                }
+                *of != wire
+            });
+            for packed in found {
+                self.add_external(slot, packed, context);
+            }
+        }
+        slot
+    }
+
+    /// The entry for a record that only carries a call's id.
+    fn entry_of_record(&mut self, key: u64, context: &mut Context<'_>) -> u32 {
+        self.calls.find(key).unwrap_or_else(|| {
+            let slot = self.create(key, context);
+            let reference = self.calls.reference(slot);
+            self.callless.push_back((reference, self.lanes.flushes()));
+            slot
+        })
+    }
+
+    fn create(&mut self, key: u64, context: &mut Context<'_>) -> u32 {
+        self.make_room(context);
+        let slot = self.calls.create(key);
+        self.open.push_back(CallRef { slot, key });
+        self.open_count += 1;
+        slot
+    }
+
+    /// What a call's own record is to an entry that has one already.
+    fn same_call(&self, slot: u32, call: &Call) -> Same {
+        let entry = self.calls.get(slot);
+        let Some(known) = &entry.host else {
+            return Same::Free;
+        };
+        if known == call {
+            return Same::Duplicate;
+        }
+        let nested = |outer: &Call, inner: &Call| {
+            outer.thread == inner.thread
+                && outer.api.domain != inner.api.domain
+                && outer.entered <= inner.entered
+                && inner.exited.unwrap_or(inner.entered)
+                    <= outer.exited.unwrap_or(HostNanos(u64::MAX))
+        };
+        if nested(call, known) || nested(known, call) {
+            Same::Outer
+        } else if call.thread == known.thread
+            && self.is_adjacent(
+                slot,
+                call.thread.tid,
+                Some(known.entered),
+                Some(call.entered),
+            )
+        {
+            Same::Part
+        } else {
+            Same::Other
+        }
+    }
+
+    /// Whether no other call of the thread began between these two records of one id: then a
+    /// runtime call made both, and gave them its id.
+    fn is_adjacent(
+        &self,
+        slot: u32,
+        tid: u64,
+        first: Option<HostNanos>,
+        second: Option<HostNanos>,
+    ) -> bool {
+        let key = self.calls.get(slot).key();
+        let (Some(first), Some(second), Some(lane)) = (first, second, self.lanes.get(tid)) else {
+            return false;
+        };
+        let (from, to) = (first.min(second).0, first.max(second).0);
+        let mut between = lane
+            .timeline
+            .range((from, 0)..=(to, u64::MAX))
+            .map(|(&(_, key), _)| key);
+        self.calls
+            .get(slot)
+            .on_timeline
+            .is_some_and(|(known, _)| known == tid)
+            && between.all(|other| other == key)
+    }
+
+    /// Two calls of one domain bear one id.
+    fn reuse(&mut self, slot: u32, context: &mut Context<'_>) {
+        let entry = self.calls.get_mut(slot);
+        entry.reused = true;
+        if entry.is_given() {
+            let at = entry.start();
+            let detail = "another call with the id of a call whose row was given".to_owned();
+            context.out.totals.wrong += 1;
+            context
+                .out
+                .fault(loose(context.process, FaultCode::W04, None, at, 1, detail));
+        }
+    }
+
+    /// Two different calls bear one id: the earlier is given as it stands, and both are W04.
+    fn replace(&mut self, slot: u32, context: &mut Context<'_>) -> u32 {
+        let key = self.calls.get(slot).key();
+        self.calls.get_mut(slot).reused = true;
+        self.conclude(slot, Allowed::ALL, context);
+        self.forget(slot, context);
+        let slot = self.create(key, context);
+        self.calls.get_mut(slot).reused = true;
+        slot
+    }
+
+    /// Puts a call on its thread's timeline, and finds the call that it is nested in or that is
+    /// nested in it: a runtime call whose id differs from that of its driver call.
+    fn register(&mut self, slot: u32, tid: u64, context: &mut Context<'_>) {
+        let epsilon = context.limits.epsilon_ns;
+        let entry = self.calls.get(slot);
+        let (Some(start), Some(end)) = (entry.start(), entry.end()) else {
+            return;
+        };
+        let (key, this) = (entry.key(), self.calls.reference(slot));
+        let (is_driver, is_runtime) = (entry.is_driver(), entry.is_runtime_only());
+        let asks = entry.asks_for_work() || entry.host.is_some();
+        let unlinked = entry.parent.is_none();
+        let lane = self.lanes.lane(tid, context.limits.threads);
+        if entry.on_timeline.is_none() {
+            lane.timeline.insert((start.0, key), slot);
+            self.calls.get_mut(slot).on_timeline = Some((tid, start.0));
+        }
+        if !asks || !self.runtime_seen {
+            return;
+        }
+        let encloses = |outer: (HostNanos, HostNanos), inner: (HostNanos, HostNanos)| {
+            outer.0.0 <= inner.0.0.saturating_add(epsilon)
+                && inner.1.0 <= outer.1.0.saturating_add(epsilon)
+        };
+        let interval = |slot: u32, calls: &Calls| {
+            let entry = calls.get(slot);
+            entry.start().zip(entry.end())
+        };
+        if is_driver && unlinked {
+            let begun = lane
+                .timeline
+                .range(..=(start.0.saturating_add(epsilon), u64::MAX));
+            let outer = begun
+                .rev()
+                .take(ENCLOSING_TRIED)
+                .map(|(_, &slot)| slot)
+                .find(|&outer| {
+                    let candidate = self.calls.get(outer);
+                    outer != slot
+                        && candidate.is_runtime_only()
+                        && candidate.asks_for_work()
+                        && interval(outer, &self.calls)
+                            .is_some_and(|outer| encloses(outer, (start, end)))
+                });
+            if let Some(outer) = outer {
+                let outer = self.calls.reference(outer);
+                self.nest(this, outer, context);
+            }
+        } else if is_runtime {
+            let from = (start.0.saturating_sub(epsilon), 0);
+            let within = lane
+                .timeline
+                .range(from..=(end.0.saturating_add(epsilon), u64::MAX));
+            let inner: Vec<CallRef> = within
+                .map(|(_, &slot)| slot)
+                .filter(|&inner| {
+                    let candidate = self.calls.get(inner);
+                    inner != slot
+                        && candidate.is_driver()
+                        && candidate.parent.is_none()
+                        && (candidate.asks_for_work() || candidate.host.is_some())
+                        && interval(inner, &self.calls)
+                            .is_some_and(|inner| encloses((start, end), inner))
+                })
+                .map(|inner| self.calls.reference(inner))
+                .collect();
+            for inner in inner {
+                self.nest(inner, this, context);
+            }
+        }
+    }
+
+    fn nest(&mut self, inner: CallRef, outer: CallRef, context: &mut Context<'_>) {
+        if let (Some(inner_slot), Some(outer_slot)) = (self.calls.at(inner), self.calls.at(outer)) {
+            self.calls.get_mut(inner_slot).parent = Some(outer.key);
+            self.calls.get_mut(outer_slot).children.push(inner.key);
+            self.changed(outer_slot, context);
+        }
+    }
+
+    /// Retires what lies 2^31 ids or more behind the newest: the same wire id may soon return.
+    fn retire_old(&mut self, context: &mut Context<'_>) {
+        let newest = self.ids.newest();
+        self.next_retirement = newest + RETIRE_EVERY;
+        for slot in self.calls.slots() {
+            let key = self.calls.get(slot).key();
+            if key.saturating_add(RETIRE_AFTER - RETIRE_EVERY) <= newest {
+                self.evict(slot, context);
+            }
+        }
+    }
+}
+
+/// What a call's own record is to an entry.
+enum Same {
+    /// The entry has none yet.
+    Free,
+    /// It is the same record.
+    Duplicate,
+    /// Both interfaces gave one for the same call.
+    Outer,
+    /// Another part of the same runtime call.
+    Part,
+    /// It is another call.
+    Other,
+}
+
+/// Which calls a scope came for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScopeFor {
+    /// One whose row is still to be given.
+    OpenCall,
+    /// One whose row was given without its scope.
+    GivenCall,
+}
