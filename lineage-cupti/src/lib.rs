@@ -128,9 +128,10 @@ impl fmt::Debug for Cupti {
     }
 }
 
-/// Switches for this crate's own tests.
+/// For this crate's own tests and benchmarks.
 #[doc(hidden)]
 #[cfg(all(target_os = "linux", feature = "record"))]
 pub mod testing {
+    pub use crate::session::api_callback;
     pub use crate::session::state::panic_in_next_callback;
 }

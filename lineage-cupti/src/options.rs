@@ -48,10 +48,6 @@ pub enum RecordedCalls {
 
 /// What a session was told.
 #[derive(Debug, Clone)]
-#[cfg_attr(
-    not(all(target_os = "linux", feature = "record")),
-    expect(dead_code, reason = "nothing is recorded here")
-)]
 pub(crate) struct Options {
     pub(crate) external_kind: ExternalKind,
     pub(crate) recorded_calls: RecordedCalls,

@@ -203,3 +203,40 @@ fn a_library_that_is_none_is_a_value_that_says_so() {
         Err(LoadError::NamedNotLoaded { .. })
     ));
 }
+
+#[test]
+fn the_environment_names_the_library() {
+    isolated("the_environment_names_the_library", || {
+        // SAFETY: this process runs this one test, and nothing reads the environment meanwhile.
+        unsafe { std::env::set_var("LINEAGE_CUPTI_LIBRARY", "/nowhere/named.so") };
+        let answer = Cupti::new().start(SourceContext::new(clock, Tier::Correlate));
+        let why = answer.expect_err("there is no such file").to_string();
+        says(
+            &why,
+            &[
+                "CUPTI could not be loaded from /nowhere/named.so",
+                "correct or unset",
+            ],
+        );
+    });
+}
+
+#[test]
+fn where_there_is_none_every_candidate_is_named() {
+    isolated("where_there_is_none_every_candidate_is_named", || {
+        if load(Path::new("libcupti.so")).is_some() || Path::new("/usr/local/cuda").exists() {
+            eprintln!("skipped: this machine has a CUPTI of its own");
+            return;
+        }
+        let answer = Cupti::new().start(SourceContext::new(clock, Tier::Correlate));
+        let why = answer.expect_err("there is none").to_string();
+        says(
+            &why,
+            &[
+                "no CUPTI library could be loaded (tried libcupti.so, libcupti.so.13, libcupti.so.12, ",
+                "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+                "set LINEAGE_CUPTI_LIBRARY",
+            ],
+        );
+    });
+}

@@ -159,9 +159,13 @@ fn take_back(context: *mut c_void, stream: u32, buffer: *mut u8, valid: usize) {
             .store(valid.min(slot.capacity.load(Relaxed)), Relaxed);
         slot.context.store(context, Relaxed);
         slot.stream.store(stream, Relaxed);
-        slot.order.store(COMPLETIONS.fetch_add(1, Relaxed), Relaxed);
-        slot.state
-            .store(if valid == 0 { FREE } else { DONE }, Release);
+        let state = if valid == 0 {
+            FREE
+        } else {
+            slot.order.store(COMPLETIONS.fetch_add(1, Relaxed), Relaxed);
+            DONE
+        };
+        slot.state.store(state, Release);
         return;
     }
     FOREIGN.fetch_add(1, Relaxed);
@@ -241,7 +245,7 @@ pub(crate) fn lent() -> usize {
     SLOTS.iter().filter(is_lent).count()
 }
 
-/// Counts all buffers that CUPTI gave back since the process began.
+/// Counts all buffers that CUPTI gave back with records in them since the process began.
 pub(crate) fn completions() -> u64 {
     COMPLETIONS.load(Relaxed)
 }

@@ -35,22 +35,22 @@ impl BoundaryHook for ExternalIds {
         let Some(functions) = state::functions() else {
             return;
         };
+        // When the session of the push is over, another tool may well have CUPTI: only in a session
+        // of ours is what we find on our stack a fault.
+        let report = |found: u64| {
+            if token.session == state::session() && state::is_recording() {
+                lineage_core::raw::misuse(MisuseKind::ForeignExternalId, id.unpack(), found);
+            }
+        };
         match pop(functions) {
-            Some(popped) if popped == id.bits() => {}
-            Some(foreign) => {
+            Ok(popped) if popped == id.bits() => {}
+            Ok(foreign) => {
                 push(functions, foreign);
-                // When the session of the push is over, another tool may well have put its own on
-                // top: only in a session of ours is that a fault.
-                if token.session == state::session() && state::is_recording() {
-                    lineage_core::raw::misuse(MisuseKind::ForeignExternalId, id.unpack(), foreign);
-                }
+                report(foreign);
             }
             // Somebody popped what was ours.
-            None => {
-                if token.session == state::session() && state::is_recording() {
-                    lineage_core::raw::misuse(MisuseKind::ForeignExternalId, id.unpack(), 0);
-                }
-            }
+            Err(result::QUEUE_EMPTY) => report(0),
+            Err(_) => {}
         }
     }
 }
@@ -62,11 +62,15 @@ fn push(functions: &Functions, id: u64) -> bool {
     code == result::SUCCESS
 }
 
-fn pop(functions: &Functions) -> Option<u64> {
+/// The id that was on top, or CUPTI's code.
+fn pop(functions: &Functions) -> Result<u64, u32> {
     let mut id = 0;
     // SAFETY: `id` is a valid `uint64_t` for the duration of the call.
     let code = unsafe {
         (functions.activity_pop_external_correlation_id)(state::external_kind(), &mut id)
     };
-    (code == result::SUCCESS).then_some(id)
+    match code {
+        result::SUCCESS => Ok(id),
+        code => Err(code),
+    }
 }

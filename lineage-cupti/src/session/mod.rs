@@ -474,6 +474,12 @@ fn unsubscribe(library: &Library) -> bool {
     true
 }
 
+/// The callback itself, so that its cost can be measured without CUPTI's.
+#[doc(hidden)]
+pub fn api_callback() -> crate::sys::ApiCallback {
+    callback::api_call
+}
+
 fn callback_name(library: &Library, domain: u32, cbid: u32) -> Option<String> {
     let mut name = std::ptr::null();
     // SAFETY: a valid place for the pointer.
