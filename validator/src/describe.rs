@@ -211,10 +211,10 @@ impl Process<'_> {
             let operation = self.operations.operations[operation].seen.what;
             lines.push(line("operation", self.operation(operation)));
         }
-        if let [_, _, _, rest @ ..] = self.operations_of[number].as_slice() {
-            if !rest.is_empty() {
-                lines.push(line("operation", format!("and {} more", rest.len())));
-            }
+        if let [_, _, _, rest @ ..] = self.operations_of[number].as_slice()
+            && !rest.is_empty()
+        {
+            lines.push(line("operation", format!("and {} more", rest.len())));
         }
         lines
     }

@@ -63,20 +63,17 @@ impl<'c, 'a> Check<'c, 'a> {
         match binding.derived {
             Derived::Bound(_) => {
                 counts.bound += rows;
-                match (binding.sources.both_observed(), binding.sources.reachable) {
-                    (_, Some(true)) => counts.reachable += rows,
-                    (_, Some(false)) => counts.unreachable += rows,
-                    (_, None) => counts.reach_unknown += rows,
-                }
-                if binding.sources.both_observed() {
-                    counts.bound_by_two_sources += rows;
-                } else if !binding.sources.external.is_empty() {
-                    counts.bound_by_external_only += rows;
-                } else if !binding.sources.callback.is_empty() {
-                    counts.bound_by_callback_only += rows;
-                } else {
-                    counts.bound_by_containment += rows;
-                }
+                *match binding.sources.reachable {
+                    Some(true) => &mut counts.reachable,
+                    Some(false) => &mut counts.unreachable,
+                    None => &mut counts.reach_unknown,
+                } += rows;
+                *match binding.sources.spoke() {
+                    (true, true) => &mut counts.bound_by_two_sources,
+                    (true, false) => &mut counts.bound_by_external_only,
+                    (false, true) => &mut counts.bound_by_callback_only,
+                    (false, false) => &mut counts.bound_by_containment,
+                } += rows;
                 self.disagreeing_scope(binding, rows);
             }
             Derived::Disputed(..) => {}
@@ -110,10 +107,10 @@ impl<'c, 'a> Check<'c, 'a> {
     /// A scope that names another epoch than what was observed: inferred, so it is only counted.
     fn disagreeing_scope(&mut self, binding: &CallBinding<'_>, rows: u64) {
         let scope = binding.sources.containment.map(|scope| scope.attribution);
-        if let (Some(scope), Derived::Bound(epoch)) = (scope, binding.derived) {
-            if scope != Attribution::Epoch(epoch) {
-                self.counts.scope_disagrees += rows;
-            }
+        if let (Some(scope), Derived::Bound(epoch)) = (scope, binding.derived)
+            && scope != Attribution::Epoch(epoch)
+        {
+            self.counts.scope_disagrees += rows;
         }
     }
 
@@ -133,18 +130,19 @@ impl<'c, 'a> Check<'c, 'a> {
             self.findings.raise(FaultCode::W03, finding);
         }
         let scope = binding.sources.containment;
-        if let (Some(scope), false) = (scope, call.callbacks.is_empty()) {
-            if scope.task != call.task() && scope.attribution.epoch().is_some() {
-                let task = |task: Option<lineage_core::id::TaskId>| {
-                    task.map_or_else(|| "no task".to_owned(), |task| format!("task {}", task.0))
-                };
-                let detail = || {
-                    let (entered, called) = (task(scope.task), task(call.task()));
-                    format!("its scope was entered by {entered}, and the call was made by {called}")
-                };
-                let finding = || about(process, number, FaultCode::W02, detail());
-                self.findings.raise(FaultCode::W02, finding);
-            }
+        if let (Some(scope), false) = (scope, call.callbacks.is_empty())
+            && scope.task != call.task()
+            && scope.attribution.epoch().is_some()
+        {
+            let task = |task: Option<lineage_core::id::TaskId>| {
+                task.map_or_else(|| "no task".to_owned(), |task| format!("task {}", task.0))
+            };
+            let detail = || {
+                let (entered, called) = (task(scope.task), task(call.task()));
+                format!("its scope was entered by {entered}, and the call was made by {called}")
+            };
+            let finding = || about(process, number, FaultCode::W02, detail());
+            self.findings.raise(FaultCode::W02, finding);
         }
         self.foreign_ids(number, call);
         for epoch in named_epochs(binding) {

@@ -57,9 +57,13 @@ impl Sources<'_> {
         all.filter(|attribution| !matches!(attribution, Attribution::Foreign(_)))
     }
 
-    /// Whether both the external record and our own callback spoke.
-    pub(crate) fn both_observed(&self) -> bool {
-        !self.external.is_empty() && !self.callback.is_empty()
+    /// Whether the external record spoke, and whether our own callback did.
+    pub(crate) fn spoke(&self) -> (bool, bool) {
+        let ours = |of: &Attribution| !matches!(of, Attribution::Foreign(_));
+        (
+            self.external.iter().any(ours),
+            self.callback.iter().any(ours),
+        )
     }
 }
 
@@ -86,7 +90,9 @@ pub(crate) fn bind<'a>(
 
 /// The scope around each call, thread by thread.
 fn containment<'a>(calls: &Calls<'a>, threads: &Threads<'a>) -> Vec<Option<&'a Scope>> {
-    let mut by_thread: BTreeMap<ThreadKey, Vec<(usize, (HostNanos, HostNanos))>> = BTreeMap::new();
+    /// Calls of a thread, by number, each from when to when.
+    type Intervals = Vec<(usize, (HostNanos, HostNanos))>;
+    let mut by_thread: BTreeMap<ThreadKey, Intervals> = BTreeMap::new();
     for (number, call) in calls.calls.iter().enumerate() {
         let Some(interval) = call.interval() else {
             continue;

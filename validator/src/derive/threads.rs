@@ -150,10 +150,10 @@ impl<'a> Threads<'a> {
                 .gaps
                 .sort_by_key(|gap| gap.not_after.unwrap_or(HostNanos(u64::MAX)));
             // A thread is first seen at its first event. If that was no call, it was lineage's.
-            if let (Some(started), Some(first_call)) = (thread.started, thread.first_call) {
-                if started < first_call {
-                    earliest(&mut thread.first_lineage, started);
-                }
+            if let (Some(started), Some(first_call)) = (thread.started, thread.first_call)
+                && started < first_call
+            {
+                earliest(&mut thread.first_lineage, started);
             }
         }
     }
