@@ -1,1 +1,72 @@
-//! Placeholder.
+//! Whose request was this GPU work, and why did it start late?
+//!
+//! A [`launch epoch`](Epoch) is made where GPU work is first declared in an async server. It
+//! travels with futures, channels and thread pools, is pushed into CUPTI's external correlation at
+//! the CUDA boundary, and is joined to every kernel, copy and set that the work became.
+//!
+//! ```
+//! use std::time::Duration;
+//! use launch_lineage::prelude::*;
+//!
+//! # #[cfg(all(feature = "record", feature = "tokio", feature = "cupti"))] {
+//! # use tracing_subscriber::prelude::*;
+//! # let _ = || -> Result<(), Box<dyn std::error::Error>> {
+//! let lineage = Lineage::builder().service("llm").device(Cupti::new()).start()?;
+//! tracing_subscriber::registry().with(lineage.layer()).init();
+//!
+//! // A span with the field `launch_epoch` declares an epoch; an envelope takes it along …
+//! #[tracing::instrument(skip_all, fields(launch_epoch))]
+//! async fn generate(queue: tokio::sync::mpsc::Sender<Carried<String>>, prompt: String) {
+//!     let _ = queue.send(carried(prompt)).await;
+//! }
+//!
+//! // … to the thread that launches: N requests become one batch.
+//! fn serve(jobs: Vec<Carried<String>>) {
+//!     Epoch::merge(&jobs).launch(|| { /* launch kernels */ });
+//! }
+//!
+//! let report = lineage.shutdown(Duration::from_secs(5));
+//! println!("{}", report.device);
+//! # Ok(()) };
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! * `record` (default): recording itself. Without it the whole interface compiles to nothing.
+//! * `tokio` (default): the tracing layer, futures, spawning and envelopes, from `lineage-tokio`.
+//! * `cupti` (default): device evidence, from `lineage-cupti`. libcupti is loaded at run time; where
+//!   it is missing the server runs on and lineage says `no device evidence: <why>`.
+//! * `jsonl`: the JSON-lines ledger.
+
+pub use lineage_core as core;
+
+#[doc(inline)]
+pub use lineage_core::{
+    Attribution, DeclareError, DeviceEvidence, Epoch, HasEpoch, LaunchEpoch, LaunchScope, Lineage,
+    LineageBuilder, Report, Scope, StartError, current, detached, enter_for_launch, launch,
+};
+#[doc(inline)]
+pub use lineage_core::{carrier, evidence, fault, hook, id, observation, raw, row, source};
+
+#[cfg(feature = "jsonl")]
+#[doc(inline)]
+pub use lineage_core::ledger;
+
+#[cfg(feature = "tokio")]
+#[doc(inline)]
+pub use lineage_tokio::*;
+
+#[cfg(feature = "cupti")]
+#[doc(inline)]
+pub use lineage_cupti::Cupti;
+
+/// What an instrumented server needs in scope.
+pub mod prelude {
+    #[cfg(feature = "cupti")]
+    pub use lineage_cupti::Cupti;
+    pub use lineage_core::observation::Mark;
+    pub use lineage_core::{Epoch, HasEpoch, Lineage, detached, launch};
+    #[cfg(feature = "tokio")]
+    pub use lineage_tokio::{Carried, FutureExt, LineageExt, carried, spawn, spawn_blocking};
+}

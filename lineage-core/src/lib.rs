@@ -31,7 +31,7 @@
 //! drop(request);
 //! let report = lineage.shutdown(Duration::from_secs(1));
 //! # #[cfg(feature = "record")]
-//! assert_eq!(report.totals.epochs_declared, 1);
+//! assert_eq!(report.totals.epochs.declared, 1);
 //! # Ok::<(), lineage_core::StartError>(())
 //! ```
 //!

@@ -129,8 +129,9 @@ fn what_is_carried_is_recorded() {
     );
     let retired = events!(report, Retired);
     let ends: Vec<_> = retired.iter().map(|it| (it.epoch.id, it.how)).collect();
+    // One thread's ring after the other, in the order in which the threads were first seen.
     assert_eq!(
         ends,
-        [(batch.id, RetiredAs::Done), (id.id, RetiredAs::Cancelled)]
+        [(id.id, RetiredAs::Cancelled), (batch.id, RetiredAs::Done)]
     );
 }
