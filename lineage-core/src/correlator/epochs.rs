@@ -342,6 +342,7 @@ impl Epochs {
             _ => {}
         }
         let mut launched = vec![id];
+        let mut to_decide = Vec::new();
         while let Some(id) = launched.pop() {
             let Some(state) = self.states.get_mut(&id) else {
                 continue;
@@ -349,9 +350,13 @@ impl Epochs {
             if !std::mem::replace(&mut state.launched, true) {
                 launched.extend_from_slice(&state.from);
                 if state.aged {
-                    self.decide(id, false, context);
+                    to_decide.push(id);
                 }
             }
+        }
+        // Only now that all that launched by this are known to have.
+        for id in to_decide {
+            self.decide(id, false, context);
         }
     }
 

@@ -27,24 +27,28 @@
 //!    that can be meant. Calls are keyed by process, session and unwrapped id. (`unwrap`)
 //! 2. **One call.** A runtime call and the driver call nested in it are one call, whether CUPTI gives
 //!    both the same id or not, and whichever of the two ids the operation carries: a driver call
-//!    belongs to the runtime call of its thread whose interval encloses it. (`session`)
+//!    belongs to the runtime call of its thread that surrounds it in time. (`nesting`)
 //! 3. **Whose.** CUPTI's external record and our own callback are observed; containment in a scope of
 //!    the thread is inferred and binds only alone. Observed sources that disagree are both kept, and
 //!    that is W03. No epoch at all is L01 where one was due. (`join`, `threads`)
 //! 4. **When.** A row waits for what is due, and for nothing longer than until its thread's fence.
-//!    (`settle`, and `lanes` for what a fence is)
+//!    (`settle`; `lanes` says what a fence is)
 //! 5. **Alone.** After the fence, a call without an operation is L03 unless it failed or none is due;
 //!    an operation without a call is L02 unless its id is 0 or lies outside of the ids recorded.
+//!    (`alone`)
 //! 6. **Times** are never repaired: L08, T01, T02 and T04 say what is wrong with them. (`rows`)
 //! 7. **Epochs** that retire without a launch are L04, handoffs that never arrive L05. (`epochs`)
 
+mod alone;
 mod calls;
 mod emit;
 mod epochs;
 mod join;
 mod lanes;
 mod limits;
+mod nesting;
 mod process;
+mod room;
 mod rows;
 mod session;
 mod settle;

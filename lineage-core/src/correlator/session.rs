@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 
 use super::calls::{CallRef, Calls, Kept, Waiting};
-use super::emit::{Outbox, loose};
+use super::emit::Outbox;
 use super::epochs::{Deciding, Epochs};
 use super::lanes::Lanes;
 use super::limits::Limits;
-use super::settle::Allowed;
+use super::nesting::Same;
 use super::threads::{Awaiting, Containment, Threads};
 use super::unwrap::{RETIRE_AFTER, Unwrapper};
-use crate::fault::FaultCode;
 use crate::id::{Attribution, CorrelationId, HostNanos, LaunchEpoch, PackedEpoch, ProcessOrdinal};
 use crate::observation::{
     ApiDomain, ApiRecord, Call, ExternalRecord, Flushed, Operation, OperationsDue,
@@ -22,9 +21,6 @@ const IMPORT_AFTER: u64 = 4_096;
 
 /// How often old candidates are looked for, in ids.
 const RETIRE_EVERY: u64 = 1 << 24;
-
-/// Runtime records that may enclose a driver call: those that began last before it.
-const ENCLOSING_TRIED: usize = 8;
 
 /// What a session needs beside itself.
 pub(super) struct Context<'a> {
@@ -94,7 +90,7 @@ pub(super) struct Session {
     pub(super) external_seen: bool,
     started: bool,
     calls_seen: bool,
-    runtime_seen: bool,
+    pub(super) runtime_seen: bool,
     device_records: u64,
     next_retirement: u64,
     pub(super) ended: bool,
@@ -337,7 +333,6 @@ impl Session {
 
     /// The last timeless operations and external ids are decided.
     pub(super) fn end_unplaced(&mut self, context: &mut Context<'_>) {
-        self.retry_timeless(context);
         for (operation, _) in std::mem::take(&mut self.unplaced.operations) {
             self.give_unplaced(operation, false, context);
         }
@@ -350,7 +345,7 @@ impl Session {
         self.ids.place_by_newest(wire)
     }
 
-    fn retry_timeless(&mut self, context: &mut Context<'_>) {
+    pub(super) fn retry_timeless(&mut self, context: &mut Context<'_>) {
         for (operation, since) in std::mem::take(&mut self.unplaced.operations) {
             if let Some(operation) = self.place_timeless(operation, context) {
                 self.unplaced.operations.push_back((operation, since));
@@ -368,7 +363,9 @@ impl Session {
         let candidates = self
             .calls
             .candidates(operation.correlation, self.ids.newest());
-        let slot = *candidates.first()?;
+        let Some(&slot) = candidates.first() else {
+            return Some(operation);
+        };
         self.add_operation(slot, operation, candidates.len() > 1, context);
         None
     }
@@ -466,174 +463,12 @@ impl Session {
         })
     }
 
-    fn create(&mut self, key: u64, context: &mut Context<'_>) -> u32 {
+    pub(super) fn create(&mut self, key: u64, context: &mut Context<'_>) -> u32 {
         self.make_room(context);
         let slot = self.calls.create(key);
         self.open.push_back(CallRef { slot, key });
         self.open_count += 1;
         slot
-    }
-
-    /// What a call's own record is to an entry that has one already.
-    fn same_call(&self, slot: u32, call: &Call) -> Same {
-        let entry = self.calls.get(slot);
-        let Some(known) = &entry.host else {
-            return Same::Free;
-        };
-        if known == call {
-            return Same::Duplicate;
-        }
-        let nested = |outer: &Call, inner: &Call| {
-            outer.thread == inner.thread
-                && outer.api.domain != inner.api.domain
-                && outer.entered <= inner.entered
-                && inner.exited.unwrap_or(inner.entered)
-                    <= outer.exited.unwrap_or(HostNanos(u64::MAX))
-        };
-        if nested(call, known) || nested(known, call) {
-            Same::Outer
-        } else if call.thread == known.thread
-            && self.is_adjacent(
-                slot,
-                call.thread.tid,
-                Some(known.entered),
-                Some(call.entered),
-            )
-        {
-            Same::Part
-        } else {
-            Same::Other
-        }
-    }
-
-    /// Whether no other call of the thread began between these two records of one id: then a
-    /// runtime call made both, and gave them its id.
-    fn is_adjacent(
-        &self,
-        slot: u32,
-        tid: u64,
-        first: Option<HostNanos>,
-        second: Option<HostNanos>,
-    ) -> bool {
-        let key = self.calls.get(slot).key();
-        let (Some(first), Some(second), Some(lane)) = (first, second, self.lanes.get(tid)) else {
-            return false;
-        };
-        let (from, to) = (first.min(second).0, first.max(second).0);
-        let mut between = lane
-            .timeline
-            .range((from, 0)..=(to, u64::MAX))
-            .map(|(&(_, key), _)| key);
-        self.calls
-            .get(slot)
-            .on_timeline
-            .is_some_and(|(known, _)| known == tid)
-            && between.all(|other| other == key)
-    }
-
-    /// Two calls of one domain bear one id.
-    fn reuse(&mut self, slot: u32, context: &mut Context<'_>) {
-        let entry = self.calls.get_mut(slot);
-        entry.reused = true;
-        if entry.is_given() {
-            let at = entry.start();
-            let detail = "another call with the id of a call whose row was given".to_owned();
-            context.out.totals.wrong += 1;
-            context
-                .out
-                .fault(loose(context.process, FaultCode::W04, None, at, 1, detail));
-        }
-    }
-
-    /// Two different calls bear one id: the earlier is given as it stands, and both are W04.
-    fn replace(&mut self, slot: u32, context: &mut Context<'_>) -> u32 {
-        let key = self.calls.get(slot).key();
-        self.calls.get_mut(slot).reused = true;
-        self.conclude(slot, Allowed::ALL, context);
-        self.forget(slot, context);
-        let slot = self.create(key, context);
-        self.calls.get_mut(slot).reused = true;
-        slot
-    }
-
-    /// Puts a call on its thread's timeline, and finds the call that it is nested in or that is
-    /// nested in it: a runtime call whose id differs from that of its driver call.
-    fn register(&mut self, slot: u32, tid: u64, context: &mut Context<'_>) {
-        let epsilon = context.limits.epsilon_ns;
-        let entry = self.calls.get(slot);
-        let (Some(start), Some(end)) = (entry.start(), entry.end()) else {
-            return;
-        };
-        let (key, this) = (entry.key(), self.calls.reference(slot));
-        let (is_driver, is_runtime) = (entry.is_driver(), entry.is_runtime_only());
-        let asks = entry.asks_for_work() || entry.host.is_some();
-        let unlinked = entry.parent.is_none();
-        let lane = self.lanes.lane(tid, context.limits.threads);
-        if entry.on_timeline.is_none() {
-            lane.timeline.insert((start.0, key), slot);
-            self.calls.get_mut(slot).on_timeline = Some((tid, start.0));
-        }
-        if !asks || !self.runtime_seen {
-            return;
-        }
-        let encloses = |outer: (HostNanos, HostNanos), inner: (HostNanos, HostNanos)| {
-            outer.0.0 <= inner.0.0.saturating_add(epsilon)
-                && inner.1.0 <= outer.1.0.saturating_add(epsilon)
-        };
-        let interval = |slot: u32, calls: &Calls| {
-            let entry = calls.get(slot);
-            entry.start().zip(entry.end())
-        };
-        if is_driver && unlinked {
-            let begun = lane
-                .timeline
-                .range(..=(start.0.saturating_add(epsilon), u64::MAX));
-            let outer = begun
-                .rev()
-                .take(ENCLOSING_TRIED)
-                .map(|(_, &slot)| slot)
-                .find(|&outer| {
-                    let candidate = self.calls.get(outer);
-                    outer != slot
-                        && candidate.is_runtime_only()
-                        && candidate.asks_for_work()
-                        && interval(outer, &self.calls)
-                            .is_some_and(|outer| encloses(outer, (start, end)))
-                });
-            if let Some(outer) = outer {
-                let outer = self.calls.reference(outer);
-                self.nest(this, outer, context);
-            }
-        } else if is_runtime {
-            let from = (start.0.saturating_sub(epsilon), 0);
-            let within = lane
-                .timeline
-                .range(from..=(end.0.saturating_add(epsilon), u64::MAX));
-            let inner: Vec<CallRef> = within
-                .map(|(_, &slot)| slot)
-                .filter(|&inner| {
-                    let candidate = self.calls.get(inner);
-                    inner != slot
-                        && candidate.is_driver()
-                        && candidate.parent.is_none()
-                        && (candidate.asks_for_work() || candidate.host.is_some())
-                        && interval(inner, &self.calls)
-                            .is_some_and(|inner| encloses((start, end), inner))
-                })
-                .map(|inner| self.calls.reference(inner))
-                .collect();
-            for inner in inner {
-                self.nest(inner, this, context);
-            }
-        }
-    }
-
-    fn nest(&mut self, inner: CallRef, outer: CallRef, context: &mut Context<'_>) {
-        if let (Some(inner_slot), Some(outer_slot)) = (self.calls.at(inner), self.calls.at(outer)) {
-            self.calls.get_mut(inner_slot).parent = Some(outer.key);
-            self.calls.get_mut(outer_slot).children.push(inner.key);
-            self.changed(outer_slot, context);
-        }
     }
 
     /// Retires what lies 2^31 ids or more behind the newest: the same wire id may soon return.
@@ -647,20 +482,6 @@ impl Session {
             }
         }
     }
-}
-
-/// What a call's own record is to an entry.
-enum Same {
-    /// The entry has none yet.
-    Free,
-    /// It is the same record.
-    Duplicate,
-    /// Both interfaces gave one for the same call.
-    Outer,
-    /// Another part of the same runtime call.
-    Part,
-    /// It is another call.
-    Other,
 }
 
 /// Which calls a scope came for.

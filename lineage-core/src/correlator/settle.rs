@@ -1,4 +1,4 @@
-//! When a row is given, and what is said of calls and operations that stay alone.
+//! When a row is given.
 //!
 //! A row is given as soon as everything that is due has come: the operation, both records of the
 //! call, the scope around it, the declaration of its epoch and the edge that brought it here, and
@@ -16,13 +16,13 @@ use super::calls::{CallRef, Kept, Waiting};
 use super::emit::{Effect, FaultSet, loose};
 use super::epochs::AGED_AFTER;
 use super::join::{CallEvidence, Joined, Known, Missing, join};
-use super::rows::{Parts, build, unattributed, unjoined};
+use super::rows::{Parts, build};
 use super::session::{Context, Session};
 use crate::evidence::Why;
 use crate::fault::FaultCode;
-use crate::id::{Attribution, UnwrappedCorrelationId};
-use crate::observation::{Operation, OperationsDue};
-use crate::row::{Binding, Unattributed};
+use crate::id::Attribution;
+use crate::observation::OperationsDue;
+use crate::row::Binding;
 
 /// What a row may be given without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Allowed {
     /// What other rings may hold.
     host: bool,
     /// No operation is to come any more, wherever the device is.
-    operations: bool,
+    pub(super) operations: bool,
 }
 
 impl Allowed {
@@ -48,7 +48,7 @@ impl Allowed {
         host: true,
         ..Self::NOTHING
     };
-    const FENCED: Self = Self {
+    pub(super) const FENCED: Self = Self {
         call: true,
         device: true,
         host: true,
@@ -67,7 +67,7 @@ impl Allowed {
         operations: true,
     };
 
-    fn permits(self, missing: Missing) -> bool {
+    pub(super) fn permits(self, missing: Missing) -> bool {
         (self.call || !missing.call)
             && (self.device || !(missing.api || missing.external))
             && (self.host || !missing.host)
@@ -80,7 +80,7 @@ impl Session {
         self.evaluate(slot, Allowed::NOTHING, context);
     }
 
-    fn evaluate(&mut self, slot: u32, allowed: Allowed, context: &mut Context<'_>) {
+    pub(super) fn evaluate(&mut self, slot: u32, allowed: Allowed, context: &mut Context<'_>) {
         let entry = self.calls.get(slot);
         if entry.waiting.is_empty() {
             let due = entry.due();
@@ -122,7 +122,7 @@ impl Session {
             .unwrap_or(slot)
     }
 
-    fn evidence(&self, slot: u32, speaker: u32) -> CallEvidence<'_> {
+    pub(super) fn evidence(&self, slot: u32, speaker: u32) -> CallEvidence<'_> {
         let (entry, speaking) = (self.calls.get(slot), self.calls.get(speaker));
         let parent = speaking.parent.and_then(|parent| self.calls.find(parent));
         let parent = parent
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    fn join(&self, slot: u32, context: &Context<'_>) -> (Joined, Missing, u32) {
+    pub(super) fn join(&self, slot: u32, context: &Context<'_>) -> (Joined, Missing, u32) {
         let speaker = self.speaker(slot);
         let known = Known {
             epochs: context.epochs,
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// Only other rings can have what is missing: it is waited for no longer than two flushes.
-    fn hold(&mut self, slot: u32, missing: Missing, context: &Context<'_>) {
+    pub(super) fn hold(&mut self, slot: u32, missing: Missing, context: &Context<'_>) {
         if Allowed::AGED.permits(missing) && !self.calls.get(slot).held {
             self.calls.get_mut(slot).held = true;
             self.held
@@ -192,7 +192,7 @@ impl Session {
         }
     }
 
-    fn give_one(
+    pub(super) fn give_one(
         &mut self,
         slot: u32,
         speaker: u32,
@@ -280,7 +280,7 @@ impl Session {
     }
 
     /// Moves an entry to those that only wait for duplicates, if nothing else can come to it.
-    fn settle(&mut self, slot: u32, context: &mut Context<'_>) {
+    pub(super) fn settle(&mut self, slot: u32, context: &mut Context<'_>) {
         let entry = self.calls.get(slot);
         let complete = match entry.due() {
             Some(OperationsDue::One) => {
@@ -294,45 +294,8 @@ impl Session {
         }
     }
 
-    /// Changes what an entry is kept for. Those kept longest give way, without a fault.
-    fn keep(&mut self, slot: u32, kept: Kept, context: &mut Context<'_>) {
-        let reference = self.calls.reference(slot);
-        let entry = self.calls.get_mut(slot);
-        if entry.kept == kept {
-            return;
-        }
-        self.open_count -= usize::from(entry.kept == Kept::Open);
-        entry.kept = kept;
-        if kept == Kept::Joined
-            && std::mem::take(&mut entry.holds_epoch)
-            && let Some(epoch) = entry
-                .host
-                .as_ref()
-                .and_then(|call| call.attribution.epoch())
-        {
-            context.epochs.release(epoch);
-        }
-        let (list, bound) = match kept {
-            Kept::Open => return,
-            Kept::Joined => (&mut self.joined, context.limits.joined_calls),
-            Kept::Lost => (&mut self.lost, context.limits.lost_calls),
-        };
-        list.push_back(reference);
-        while list.len() > bound.max(1) {
-            let Some(oldest) = list.pop_front() else {
-                break;
-            };
-            if let Some(slot) = self.calls.at(oldest)
-                && self.calls.get(slot).kept == kept
-            {
-                self.forget(slot, context);
-                break;
-            }
-        }
-    }
-
     /// Brings the totals in line with what is known of this entry by now.
-    fn count(&mut self, slot: u32, context: &mut Context<'_>) {
+    pub(super) fn count(&mut self, slot: u32, context: &mut Context<'_>) {
         let entry = self.calls.get_mut(slot);
         let alone = entry.children.is_empty();
         let has_operation = entry.operations_given > 0 || !entry.waiting.is_empty();
@@ -376,291 +339,6 @@ impl Session {
         }
     }
 
-    /// Says of a call that it has no operation, unless another one has it.
-    fn give_without(&mut self, slot: u32, allowed: Allowed, context: &mut Context<'_>) {
-        let entry = self.calls.get(slot);
-        let elsewhere = |key: &u64| {
-            self.calls.find(*key).is_some_and(|other| {
-                let other = self.calls.get(other);
-                other.operations_given > 0 || !other.waiting.is_empty()
-            })
-        };
-        if !entry.children.is_empty() || entry.parent.as_ref().is_some_and(elsewhere) {
-            self.calls.get_mut(slot).satisfied = true;
-            self.settle(slot, context);
-            return;
-        }
-        let Some(due) = entry.due() else { return };
-        if due == OperationsDue::None {
-            self.settle(slot, context);
-            return;
-        }
-        let one_is_due = matches!(due, OperationsDue::One | OperationsDue::Many) && !entry.failed();
-        let beyond_device = self
-            .newest_operation
-            .is_none_or(|newest| entry.key() > newest);
-        if one_is_due && beyond_device && !allowed.operations {
-            return; // The device may not be that far.
-        }
-        let (joined, missing, speaker) = self.join(slot, context);
-        if !allowed.permits(missing) {
-            if !one_is_due && self.calls.get(slot).failed() {
-                self.hold(slot, missing, context);
-            }
-            return;
-        }
-        let lost = one_is_due && !(beyond_device && !self.ended);
-        let mut faults = FaultSet::default();
-        if lost {
-            faults.add(FaultCode::L03);
-        }
-        let no_operation = match (lost, one_is_due) {
-            (true, _) => Why::Dropped,
-            (false, true) => Why::Pending,
-            (false, false) => Why::NotApplicable,
-        };
-        self.give_call(slot, speaker, joined, faults, no_operation, context);
-        self.keep(slot, Kept::Lost, context);
-        if let Some(parent) = self
-            .calls
-            .get(slot)
-            .parent
-            .and_then(|parent| self.calls.find(parent))
-        {
-            // A late operation may carry the runtime call's id.
-            self.keep(parent, Kept::Lost, context);
-        }
-    }
-
-    fn give_call(
-        &mut self,
-        slot: u32,
-        speaker: u32,
-        joined: Joined,
-        mut faults: FaultSet,
-        no_operation: Why,
-        context: &mut Context<'_>,
-    ) {
-        if self.calls.get(slot).reused {
-            faults.add(FaultCode::W04);
-        }
-        let parts = Parts {
-            process: context.process,
-            session: self.number,
-            correlation: self.calls.get(speaker).correlation(),
-            evidence: self.evidence(slot, speaker),
-            joined,
-            faults,
-            supersedes: false,
-            no_operation,
-            no_call: Why::Dropped,
-            epsilon_ns: context.limits.epsilon_ns,
-        };
-        let (row, joined, faults) = build(parts, None);
-        let effect = Effect::of(&joined, faults);
-        context.out.row(row, effect, None);
-        self.calls.get_mut(slot).without = Some(effect);
-    }
-
-    /// The fence of a thread moved: what lies before it is decided, and what was decided by the
-    /// fence before this one is let go.
-    pub(super) fn fence(&mut self, tid: u64, context: &mut Context<'_>) {
-        let Some(lane) = self.lanes.get_mut(tid) else {
-            return;
-        };
-        let Some(fenced) = lane.fenced else { return };
-        let before: Vec<CallRef> = lane
-            .timeline
-            .range(..=(fenced, u64::MAX))
-            .map(|(&(_, key), &slot)| CallRef { slot, key })
-            .collect();
-        for call in before {
-            let Some(slot) = self.calls.at(call) else {
-                continue;
-            };
-            let entry = self.calls.get(slot);
-            let given = entry.is_given() || entry.satisfied;
-            if entry.fenced && given && entry.waiting.is_empty() {
-                self.leave_timeline(slot);
-                match self.calls.get(slot).kept {
-                    // One of many may still come, from a buffer that was held for a long time.
-                    Kept::Open => self.keep(slot, Kept::Joined, context),
-                    Kept::Joined => self.forget(slot, context),
-                    Kept::Lost => {}
-                }
-            } else if entry.end().is_some_and(|end| end.0 <= fenced) {
-                self.conclude(slot, Allowed::FENCED, context);
-                self.calls.get_mut(slot).fenced = true;
-            }
-        }
-    }
-
-    /// Operations that came before this flush and have no call by now have none.
-    pub(super) fn fence_callless(&mut self, proven_by: u64, context: &mut Context<'_>) {
-        let due = self
-            .callless
-            .iter()
-            .take_while(|(_, since)| since + 1 <= proven_by)
-            .count();
-        let due: Vec<(CallRef, u64)> = self.callless.drain(..due).collect();
-        let mut later = Vec::new();
-        for (call, since) in due {
-            let Some(slot) = self.calls.at(call) else {
-                continue;
-            };
-            if self.calls.get(slot).is_call() {
-                continue;
-            }
-            if self
-                .recorded
-                .is_none_or(|(_, greatest)| call.key > greatest)
-            {
-                // Its call may be yet to come.
-                later.push((call, since));
-                continue;
-            }
-            self.give_callless(slot, context);
-        }
-        for later in later.into_iter().rev() {
-            self.callless.push_front(later);
-        }
-    }
-
-    /// Gives the operations of an entry that has no call.
-    fn give_callless(&mut self, slot: u32, context: &mut Context<'_>) {
-        let waiting = std::mem::take(&mut self.calls.get_mut(slot).waiting);
-        if waiting.is_empty() && self.calls.get(slot).orphaned.is_empty() {
-            let externals = u64::from(self.calls.get(slot).external.is_some());
-            context.out.totals.external_unplaced += externals;
-            self.forget(slot, context);
-            return;
-        }
-        let key = self.calls.get(slot).key();
-        let (joined, faults, no_call) = self.callless(key, Some(slot), context);
-        for Waiting {
-            operation,
-            supersedes,
-            ..
-        } in waiting
-        {
-            let parts =
-                self.callless_parts(&joined, faults, no_call, supersedes.is_some(), context);
-            let (row, joined, faults) = build(parts, Some(operation.clone()));
-            let effect = Effect::of(&joined, faults);
-            context.out.row(row, effect, supersedes);
-            self.calls.get_mut(slot).orphaned.push((operation, effect));
-        }
-        self.keep(slot, Kept::Lost, context);
-        self.count(slot, context);
-    }
-
-    /// What is said of an operation with this id and no call.
-    fn callless(
-        &self,
-        key: u64,
-        slot: Option<u32>,
-        context: &Context<'_>,
-    ) -> (Joined, FaultSet, Why) {
-        let mut faults = FaultSet::default();
-        let inside = self
-            .recorded
-            .map(|(smallest, greatest)| smallest <= key && key <= greatest);
-        if inside == Some(true) {
-            faults.add(FaultCode::L02);
-        }
-        let external = slot.and_then(|slot| self.calls.get(slot).external);
-        let joined = match (external, inside) {
-            (Some(_), _) => slot.map(|slot| self.join(slot, context).0),
-            (None, Some(true)) => Some(unjoined(Binding::Lost)),
-            (None, Some(false)) => Some(unattributed(Unattributed::OutsideRecording)),
-            (None, None) => None,
-        };
-        let joined = joined.unwrap_or_else(|| unattributed(Unattributed::NoEpochEvidence));
-        let no_call = if inside == Some(true) {
-            Why::Dropped
-        } else {
-            Why::NotVisible
-        };
-        (joined, faults, no_call)
-    }
-
-    fn callless_parts(
-        &self,
-        joined: &Joined,
-        faults: FaultSet,
-        no_call: Why,
-        supersedes: bool,
-        context: &Context<'_>,
-    ) -> Parts<'static> {
-        Parts {
-            process: context.process,
-            session: self.number,
-            correlation: UnwrappedCorrelationId(0),
-            evidence: CallEvidence::default(),
-            joined: joined.clone(),
-            faults,
-            supersedes,
-            no_operation: Why::NotApplicable,
-            no_call,
-            epsilon_ns: context.limits.epsilon_ns,
-        }
-    }
-
-    /// The driver or the device launched it for itself: it has no call by nature.
-    pub(super) fn give_internal(&mut self, operation: Operation, context: &mut Context<'_>) {
-        let joined = unattributed(Unattributed::InternalLaunch);
-        let parts = self.callless_parts(
-            &joined,
-            FaultSet::default(),
-            Why::NotApplicable,
-            false,
-            context,
-        );
-        let (row, joined, faults) = build(parts, Some(operation));
-        context.out.row(row, Effect::of(&joined, faults), None);
-    }
-
-    /// An operation without times that no call is known for.
-    pub(super) fn give_unplaced(
-        &mut self,
-        operation: Operation,
-        evicted: bool,
-        context: &mut Context<'_>,
-    ) {
-        context.out.totals.operations.add(operation.kind);
-        let key = self.place_by_newest(operation.correlation);
-        let (joined, mut faults, no_call) = self.callless(key, None, context);
-        if evicted {
-            faults.add(FaultCode::L07);
-            context.out.forget(context.process, 1);
-        }
-        let parts = self.callless_parts(&joined, faults, no_call, false, context);
-        let (row, joined, faults) = build(parts, Some(operation));
-        context.out.row(row, Effect::of(&joined, faults), None);
-    }
-
-    /// The call of operations that were given without one has come: they wait again.
-    pub(super) fn recall_orphans(&mut self, slot: u32, context: &mut Context<'_>) {
-        let entry = self.calls.get_mut(slot);
-        if entry.orphaned.is_empty() {
-            return;
-        }
-        for (operation, effect) in std::mem::take(&mut entry.orphaned) {
-            let supersedes = Some(effect);
-            entry.waiting.push(Waiting {
-                operation,
-                supersedes,
-                ambiguous: false,
-            });
-        }
-        if entry.kept != Kept::Open {
-            entry.kept = Kept::Open;
-            self.open.push_back(self.calls.reference(slot));
-            self.open_count += 1;
-        }
-        self.count(slot, context);
-    }
-
     /// An external id came for a call whose row is given: does it agree?
     pub(super) fn check_given(&mut self, slot: u32, context: &mut Context<'_>) {
         let entry = self.calls.get(slot);
@@ -696,110 +374,9 @@ impl Session {
         }
     }
 
-    /// Makes room for one more entry.
-    pub(super) fn make_room(&mut self, context: &mut Context<'_>) {
-        while self.open_count >= context.limits.open_calls.max(2) {
-            let Some(oldest) = self.open.pop_front() else {
-                break;
-            };
-            if let Some(slot) = self.calls.at(oldest)
-                && self.calls.get(slot).kept == Kept::Open
-            {
-                self.evict(slot, context);
-            }
-        }
-        let calls = &self.calls;
-        let is_open = |call: &CallRef| {
-            calls
-                .at(*call)
-                .is_some_and(|slot| calls.get(slot).kept == Kept::Open)
-        };
-        if self.open.len() > 2 * self.open_count + 1_024 {
-            self.open.retain(is_open);
-        }
-        if self.callless.len() > 2 * self.open_count + 1_024 {
-            self.callless.retain(|(call, _)| is_open(call));
-        }
-        if self.held.len() > 2 * self.open_count + 1_024 {
-            self.held.retain(|(call, _)| is_open(call));
-        }
-    }
-
-    /// Forgets an entry; if its row is not given yet it is given as it stands, with L07.
-    pub(super) fn evict(&mut self, slot: u32, context: &mut Context<'_>) {
-        let entry = self.calls.get(slot);
-        let kept = entry.kept;
-        let silent = kept != Kept::Open || !(entry.pending || entry.operations_given > 0);
-        if !silent {
-            context.out.forget(context.process, 1);
-            let waiting = std::mem::take(&mut self.calls.get_mut(slot).waiting);
-            let (joined, _, speaker) = self.join(slot, context);
-            let mut faults = FaultSet::default();
-            faults.add(FaultCode::L07);
-            let is_call = self.calls.get(slot).is_call();
-            if waiting.is_empty() && self.calls.get(slot).pending {
-                self.give_call(slot, speaker, joined, faults, Why::Dropped, context);
-            } else if is_call {
-                for waiting in waiting {
-                    self.give_one(slot, speaker, joined.clone(), waiting, faults, context);
-                }
-            } else {
-                let bound = unjoined(Binding::Lost);
-                let joined = if self.calls.get(slot).external.is_some() {
-                    joined
-                } else {
-                    bound
-                };
-                for Waiting {
-                    operation,
-                    supersedes,
-                    ..
-                } in waiting
-                {
-                    let parts = self.callless_parts(
-                        &joined,
-                        faults,
-                        Why::Dropped,
-                        supersedes.is_some(),
-                        context,
-                    );
-                    let (row, joined, faults) = build(parts, Some(operation));
-                    context
-                        .out
-                        .row(row, Effect::of(&joined, faults), supersedes);
-                }
-            }
-        }
-        self.forget(slot, context);
-    }
-
-    fn leave_timeline(&mut self, slot: u32) {
-        let entry = self.calls.get_mut(slot);
-        let key = entry.key();
-        if let Some((tid, start)) = entry.on_timeline.take()
-            && let Some(lane) = self.lanes.get_mut(tid)
-        {
-            lane.timeline.remove(&(start, key));
-        }
-    }
-
-    /// Removes an entry.
-    pub(super) fn forget(&mut self, slot: u32, context: &mut Context<'_>) {
-        self.leave_timeline(slot);
-        let entry = self.calls.remove(slot);
-        self.open_count -= usize::from(entry.kept == Kept::Open);
-        if entry.pending {
-            context.out.totals.pending = context.out.totals.pending.saturating_sub(1);
-        }
-        if entry.holds_epoch
-            && let Some(epoch) = entry.host.and_then(|call| call.attribution.epoch())
-        {
-            context.epochs.release(epoch);
-        }
-    }
-
     /// Decides all calls, and where nothing more comes at all, everything.
     pub(super) fn finish(&mut self, allowed: Allowed, context: &mut Context<'_>) {
+        self.retry_timeless(context);
         let slots: Vec<CallRef> = self
             .calls
             .slots()

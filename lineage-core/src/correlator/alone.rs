@@ -1,0 +1,300 @@
+//! Calls without an operation, and operations without a call.
+
+use super::calls::{CallRef, Kept, Waiting};
+use super::emit::{Effect, FaultSet};
+use super::join::{CallEvidence, Joined};
+use super::rows::{Parts, build, unattributed, unjoined};
+use super::session::{Context, Session};
+use super::settle::Allowed;
+use crate::evidence::Why;
+use crate::fault::FaultCode;
+use crate::id::UnwrappedCorrelationId;
+use crate::observation::{Operation, OperationsDue};
+use crate::row::{Binding, Unattributed};
+
+impl Session {
+    /// Says of a call that it has no operation, unless another one has it.
+    pub(super) fn give_without(&mut self, slot: u32, allowed: Allowed, context: &mut Context<'_>) {
+        let entry = self.calls.get(slot);
+        let elsewhere = |key: &u64| {
+            self.calls.find(*key).is_some_and(|other| {
+                let other = self.calls.get(other);
+                other.operations_given > 0 || !other.waiting.is_empty()
+            })
+        };
+        if !entry.children.is_empty() || entry.parent.as_ref().is_some_and(elsewhere) {
+            self.calls.get_mut(slot).satisfied = true;
+            self.settle(slot, context);
+            return;
+        }
+        let Some(due) = entry.due() else { return };
+        if due == OperationsDue::None {
+            self.settle(slot, context);
+            return;
+        }
+        let one_is_due = matches!(due, OperationsDue::One | OperationsDue::Many) && !entry.failed();
+        let beyond_device = self
+            .newest_operation
+            .is_none_or(|newest| entry.key() > newest);
+        if one_is_due && beyond_device && !allowed.operations {
+            return; // The device may not be that far.
+        }
+        let (joined, missing, speaker) = self.join(slot, context);
+        if !allowed.permits(missing) {
+            if !one_is_due && self.calls.get(slot).failed() {
+                self.hold(slot, missing, context);
+            }
+            return;
+        }
+        let lost = one_is_due && !(beyond_device && !self.ended);
+        let mut faults = FaultSet::default();
+        if lost {
+            faults.add(FaultCode::L03);
+        }
+        let no_operation = match (lost, one_is_due) {
+            (true, _) => Why::Dropped,
+            (false, true) => Why::Pending,
+            (false, false) => Why::NotApplicable,
+        };
+        self.give_call(slot, speaker, joined, faults, no_operation, context);
+        self.keep(slot, Kept::Lost, context);
+        if let Some(parent) = self
+            .calls
+            .get(slot)
+            .parent
+            .and_then(|parent| self.calls.find(parent))
+        {
+            // A late operation may carry the runtime call's id.
+            self.keep(parent, Kept::Lost, context);
+        }
+    }
+
+    pub(super) fn give_call(
+        &mut self,
+        slot: u32,
+        speaker: u32,
+        joined: Joined,
+        mut faults: FaultSet,
+        no_operation: Why,
+        context: &mut Context<'_>,
+    ) {
+        if self.calls.get(slot).reused {
+            faults.add(FaultCode::W04);
+        }
+        let parts = Parts {
+            process: context.process,
+            session: self.number,
+            correlation: self.calls.get(speaker).correlation(),
+            evidence: self.evidence(slot, speaker),
+            joined,
+            faults,
+            supersedes: false,
+            no_operation,
+            no_call: Why::Dropped,
+            epsilon_ns: context.limits.epsilon_ns,
+        };
+        let (row, joined, faults) = build(parts, None);
+        let effect = Effect::of(&joined, faults);
+        context.out.row(row, effect, None);
+        self.calls.get_mut(slot).without = Some(effect);
+    }
+
+    /// The fence of a thread moved: what lies before it is decided, and what was decided by the
+    /// fence before this one is let go.
+    pub(super) fn fence(&mut self, tid: u64, context: &mut Context<'_>) {
+        let Some(lane) = self.lanes.get_mut(tid) else {
+            return;
+        };
+        let Some(fenced) = lane.fenced else { return };
+        let before: Vec<CallRef> = lane
+            .timeline
+            .range(..=(fenced, u64::MAX))
+            .map(|(&(_, key), &slot)| CallRef { slot, key })
+            .collect();
+        for call in before {
+            let Some(slot) = self.calls.at(call) else {
+                continue;
+            };
+            let entry = self.calls.get(slot);
+            let given = entry.is_given() || entry.satisfied;
+            if entry.fenced && given && entry.waiting.is_empty() {
+                self.leave_timeline(slot);
+                match self.calls.get(slot).kept {
+                    // One of many may still come, from a buffer that was held for a long time.
+                    Kept::Open => self.keep(slot, Kept::Joined, context),
+                    Kept::Joined => self.forget(slot, context),
+                    Kept::Lost => {}
+                }
+            } else if entry.end().is_some_and(|end| end.0 <= fenced) {
+                self.conclude(slot, Allowed::FENCED, context);
+                self.calls.get_mut(slot).fenced = true;
+            }
+        }
+    }
+
+    /// Operations that came before this flush and have no call by now have none.
+    pub(super) fn fence_callless(&mut self, proven_by: u64, context: &mut Context<'_>) {
+        let due = self
+            .callless
+            .iter()
+            .take_while(|(_, since)| since + 1 <= proven_by)
+            .count();
+        let due: Vec<(CallRef, u64)> = self.callless.drain(..due).collect();
+        let mut later = Vec::new();
+        for (call, since) in due {
+            let Some(slot) = self.calls.at(call) else {
+                continue;
+            };
+            if self.calls.get(slot).is_call() {
+                continue;
+            }
+            if self
+                .recorded
+                .is_none_or(|(_, greatest)| call.key > greatest)
+            {
+                // Its call may be yet to come.
+                later.push((call, since));
+                continue;
+            }
+            self.give_callless(slot, context);
+        }
+        for later in later.into_iter().rev() {
+            self.callless.push_front(later);
+        }
+    }
+
+    /// Gives the operations of an entry that has no call.
+    pub(super) fn give_callless(&mut self, slot: u32, context: &mut Context<'_>) {
+        let waiting = std::mem::take(&mut self.calls.get_mut(slot).waiting);
+        if waiting.is_empty() && self.calls.get(slot).orphaned.is_empty() {
+            let externals = u64::from(self.calls.get(slot).external.is_some());
+            context.out.totals.external_unplaced += externals;
+            self.forget(slot, context);
+            return;
+        }
+        let key = self.calls.get(slot).key();
+        let (joined, faults, no_call) = self.callless(key, Some(slot), context);
+        for Waiting {
+            operation,
+            supersedes,
+            ..
+        } in waiting
+        {
+            let parts =
+                self.callless_parts(&joined, faults, no_call, supersedes.is_some(), context);
+            let (row, joined, faults) = build(parts, Some(operation.clone()));
+            let effect = Effect::of(&joined, faults);
+            context.out.row(row, effect, supersedes);
+            self.calls.get_mut(slot).orphaned.push((operation, effect));
+        }
+        self.keep(slot, Kept::Lost, context);
+        self.count(slot, context);
+    }
+
+    /// What is said of an operation with this id and no call.
+    fn callless(
+        &self,
+        key: u64,
+        slot: Option<u32>,
+        context: &Context<'_>,
+    ) -> (Joined, FaultSet, Why) {
+        let mut faults = FaultSet::default();
+        let inside = self
+            .recorded
+            .map(|(smallest, greatest)| smallest <= key && key <= greatest);
+        if inside == Some(true) {
+            faults.add(FaultCode::L02);
+        }
+        let external = slot.and_then(|slot| self.calls.get(slot).external);
+        let joined = match (external, inside) {
+            (Some(_), _) => slot.map(|slot| self.join(slot, context).0),
+            (None, Some(true)) => Some(unjoined(Binding::Lost)),
+            (None, Some(false)) => Some(unattributed(Unattributed::OutsideRecording)),
+            (None, None) => None,
+        };
+        let joined = joined.unwrap_or_else(|| unattributed(Unattributed::NoEpochEvidence));
+        let no_call = if inside == Some(true) {
+            Why::Dropped
+        } else {
+            Why::NotVisible
+        };
+        (joined, faults, no_call)
+    }
+
+    pub(super) fn callless_parts(
+        &self,
+        joined: &Joined,
+        faults: FaultSet,
+        no_call: Why,
+        supersedes: bool,
+        context: &Context<'_>,
+    ) -> Parts<'static> {
+        Parts {
+            process: context.process,
+            session: self.number,
+            correlation: UnwrappedCorrelationId(0),
+            evidence: CallEvidence::default(),
+            joined: joined.clone(),
+            faults,
+            supersedes,
+            no_operation: Why::NotApplicable,
+            no_call,
+            epsilon_ns: context.limits.epsilon_ns,
+        }
+    }
+
+    /// The driver or the device launched it for itself: it has no call by nature.
+    pub(super) fn give_internal(&mut self, operation: Operation, context: &mut Context<'_>) {
+        let joined = unattributed(Unattributed::InternalLaunch);
+        let parts = self.callless_parts(
+            &joined,
+            FaultSet::default(),
+            Why::NotApplicable,
+            false,
+            context,
+        );
+        let (row, joined, faults) = build(parts, Some(operation));
+        context.out.row(row, Effect::of(&joined, faults), None);
+    }
+
+    /// An operation without times that no call is known for.
+    pub(super) fn give_unplaced(
+        &mut self,
+        operation: Operation,
+        evicted: bool,
+        context: &mut Context<'_>,
+    ) {
+        context.out.totals.operations.add(operation.kind);
+        let key = self.place_by_newest(operation.correlation);
+        let (joined, mut faults, no_call) = self.callless(key, None, context);
+        if evicted {
+            faults.add(FaultCode::L07);
+            context.out.forget(context.process, 1);
+        }
+        let parts = self.callless_parts(&joined, faults, no_call, false, context);
+        let (row, joined, faults) = build(parts, Some(operation));
+        context.out.row(row, Effect::of(&joined, faults), None);
+    }
+
+    /// The call of operations that were given without one has come: they wait again.
+    pub(super) fn recall_orphans(&mut self, slot: u32, context: &mut Context<'_>) {
+        let entry = self.calls.get_mut(slot);
+        if entry.orphaned.is_empty() {
+            return;
+        }
+        for (operation, effect) in std::mem::take(&mut entry.orphaned) {
+            let supersedes = Some(effect);
+            entry.waiting.push(Waiting {
+                operation,
+                supersedes,
+                ambiguous: false,
+            });
+        }
+        if entry.kept != Kept::Open {
+            entry.kept = Kept::Open;
+            self.open.push_back(self.calls.reference(slot));
+            self.open_count += 1;
+        }
+        self.count(slot, context);
+    }
+}
