@@ -45,6 +45,7 @@ impl Carrier {
     }
 
     /// Opens it where its work goes on, and gives the epoch that came along.
+    #[inline]
     pub fn open(mut self) -> Epoch {
         let Some(held) = self.0.take() else {
             return Epoch::inert();

@@ -1,4 +1,7 @@
 //! The epoch handle: declaring work, and every way to say whose work something is.
+//!
+//! What only leads to the hot path is `#[inline]`: without the feature `record` it is then nothing at
+//! all in the caller, which `checks/record-off` proves.
 
 use std::fmt;
 use std::panic::Location;
@@ -64,6 +67,7 @@ impl Epoch {
     ///
     /// Inert where nothing records. If epochs cannot be made any more, it is inert as well and
     /// counted; [`try_declare`](Self::try_declare) says so.
+    #[inline]
     #[track_caller]
     pub fn declare(name: &'static str) -> Self {
         Self::declare_at_site(name, RawSite::of(Location::caller()))
@@ -95,6 +99,7 @@ impl Epoch {
             .ok_or(DeclareError::NotRecording)
     }
 
+    #[inline]
     fn declare_at_site(name: &'static str, site: RawSite) -> Self {
         // What went wrong is counted where it happened.
         Self(Handle::declare(name, site).unwrap_or_default())
@@ -210,6 +215,7 @@ impl Epoch {
     /// The guard must not be held across an await: prefer [`run`](Self::run), or a future that was
     /// given the epoch.
     #[must_use = "the scope ends when its guard is dropped"]
+    #[inline]
     pub fn enter(&self) -> Scope<'_> {
         Scope::enter(self)
     }
@@ -244,6 +250,7 @@ impl Epoch {
         self.0.as_ref()
     }
 
+    #[inline]
     pub(crate) fn enter_as(&self, how: Entering) -> crate::hot::Token {
         self.0
             .as_ref()

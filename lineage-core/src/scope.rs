@@ -34,6 +34,7 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
+    #[inline]
     pub(crate) fn enter(epoch: &'a Epoch) -> Self {
         Self {
             token: epoch.enter_as(Entering::Scope),
@@ -123,6 +124,7 @@ pub mod raw {
     pub struct Entered(Token);
 
     /// Makes an epoch current on this thread until [`exit`] is called with the answer.
+    #[inline]
     pub fn enter(epoch: &Epoch) -> Entered {
         Entered(epoch.enter_as(Entering::Scope))
     }

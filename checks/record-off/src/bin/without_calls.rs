@@ -1,0 +1,13 @@
+//! The loop alone.
+
+macro_rules! calls {
+    ($($call:tt)*) => {};
+}
+
+macro_rules! within {
+    ($object:ident.$scope:ident, $work:expr) => { $work };
+    ($scope:path, $work:expr) => { $work };
+    ($scope:path as $reason:literal, $work:expr) => { $work };
+}
+
+include!("../measured.rs");
