@@ -24,7 +24,6 @@ require_everything() {
 
 step_parts() {
     parts nvidia tools rust-sources old-rustc
-    .ci/real_codes.py --expect .ci/real_codes.json
 }
 
 step_format() {
@@ -88,9 +87,10 @@ step_off() { checks/record-off/check; }
 
 step_real() {
     require_everything
-    .ci/real_example
+    .ci/real_codes.py --check
+    .ci/example.py real "$work/example"
 }
 
-step_example() { .ci/example "$work/example"; }
+step_example() { .ci/example.py sim "$work/example"; }
 
 step_api() { scripts/public-api; }
