@@ -28,7 +28,7 @@ struct Functions {
 impl Functions {
     /// Calls a function of the driver; all parameters are passed as machine words, as integers and
     /// pointers are on x86-64 and aarch64.
-    fn call<const N: usize>(&self, name: &str, parameters: [usize; N]) -> u32 {
+    fn call<const N: usize>(&self, name: &CStr, parameters: [usize; N]) -> u32 {
         type F = unsafe extern "C" fn(
             usize,
             usize,
@@ -49,7 +49,7 @@ impl Functions {
         unsafe {
             let function = self
                 .library
-                .get::<F>(name.as_bytes())
+                .get::<F>(name.to_bytes_with_nul())
                 .expect("the function exists");
             function(
                 all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9],
@@ -98,19 +98,19 @@ impl Program {
         let ok = |name: &str, code: u32| assert_eq!(code, 0, "{name}");
         let place = |value: &mut usize| std::ptr::from_mut(value) as usize;
         let (mut context, mut stream, mut module, mut memory) = (0, 0, 0, 0);
-        ok("cuInit", functions.call("cuInit", [0]));
-        let retain = functions.call("cuDevicePrimaryCtxRetain", [place(&mut context), 0]);
+        ok("cuInit", functions.call(c"cuInit", [0]));
+        let retain = functions.call(c"cuDevicePrimaryCtxRetain", [place(&mut context), 0]);
         ok("cuDevicePrimaryCtxRetain", retain);
         ok(
             "cuCtxSetCurrent",
-            functions.call("cuCtxSetCurrent", [context]),
+            functions.call(c"cuCtxSetCurrent", [context]),
         );
         ok(
             "cuStreamCreate",
-            functions.call("cuStreamCreate", [place(&mut stream), 0]),
+            functions.call(c"cuStreamCreate", [place(&mut stream), 0]),
         );
         let load = functions.call(
-            "cuModuleLoadData",
+            c"cuModuleLoadData",
             [place(&mut module), PTX.as_ptr() as usize],
         );
         ok("cuModuleLoadData", load);
@@ -119,14 +119,14 @@ impl Program {
             let parameters = [place(&mut function), module, name.as_ptr() as usize];
             ok(
                 "cuModuleGetFunction",
-                functions.call("cuModuleGetFunction", parameters),
+                functions.call(c"cuModuleGetFunction", parameters),
             );
             function
         };
         let (work, long_work) = (function(c"work"), function(c"long_work"));
         ok(
             "cuMemAlloc_v2",
-            functions.call("cuMemAlloc_v2", [place(&mut memory), BYTES]),
+            functions.call(c"cuMemAlloc_v2", [place(&mut memory), BYTES]),
         );
         Self {
             functions,
@@ -140,7 +140,7 @@ impl Program {
 
     /// Makes the context current on this thread.
     pub(crate) fn use_here(&self) {
-        assert_eq!(self.functions.call("cuCtxSetCurrent", [self.context]), 0);
+        assert_eq!(self.functions.call(c"cuCtxSetCurrent", [self.context]), 0);
     }
 
     /// Launches one kernel of a few microseconds, with this label.
@@ -167,7 +167,7 @@ impl Program {
         let mut label = label;
         let mut parameters: [*mut c_void; 1] = [(&raw mut label).cast()];
         self.functions.call(
-            "cuLaunchKernel",
+            c"cuLaunchKernel",
             [
                 function,
                 2,
@@ -188,25 +188,28 @@ impl Program {
     pub(crate) fn copy_to_device(&self, bytes: usize) {
         let host = vec![7_u8; bytes.max(1)];
         let parameters = [self.memory, host.as_ptr() as usize, bytes];
-        assert_eq!(self.functions.call("cuMemcpyHtoD_v2", parameters), 0);
+        assert_eq!(self.functions.call(c"cuMemcpyHtoD_v2", parameters), 0);
     }
 
     /// Copies this many bytes from the device.
     pub(crate) fn copy_to_host(&self, bytes: usize) {
         let mut host = vec![0_u8; bytes.max(1)];
         let parameters = [host.as_mut_ptr() as usize, self.memory, bytes];
-        assert_eq!(self.functions.call("cuMemcpyDtoH_v2", parameters), 0);
+        assert_eq!(self.functions.call(c"cuMemcpyDtoH_v2", parameters), 0);
     }
 
     /// Sets this many bytes.
     pub(crate) fn set(&self, bytes: usize) {
         let parameters = [self.memory, 1, bytes, self.stream];
-        assert_eq!(self.functions.call("cuMemsetD8Async", parameters), 0);
+        assert_eq!(self.functions.call(c"cuMemsetD8Async", parameters), 0);
     }
 
     /// Waits for the stream.
     pub(crate) fn synchronize(&self) {
-        assert_eq!(self.functions.call("cuStreamSynchronize", [self.stream]), 0);
+        assert_eq!(
+            self.functions.call(c"cuStreamSynchronize", [self.stream]),
+            0
+        );
     }
 }
 
