@@ -14,7 +14,7 @@
 //! that loads the new count (`Acquire`) and takes the lock sees the layer gone. A thread that loads
 //! the old count works as if the layer were still there, and finds out at its next event.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -69,16 +69,11 @@ impl Entry {
     }
 }
 
-struct Entered {
-    /// What `LAYERS_DROPPED` was when this list was last swept.
-    swept_at: u64,
-    entries: Vec<Entry>,
-}
-
 thread_local! {
-    static ENTERED: RefCell<Entered> = const {
-        RefCell::new(Entered { swept_at: 0, entries: Vec::new() })
-    };
+    static ENTERED: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+    /// What `LAYERS_DROPPED` was when this thread last swept. Apart from the list, since it needs
+    /// no destructor and is read in every poll.
+    static SWEPT_AT: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A span with an epoch is entered on this thread.
@@ -86,13 +81,13 @@ pub(crate) fn enter(layer: &LayerKey, span: u64, epoch: &Epoch) {
     sweep();
     let scope = raw::enter(epoch);
     let kept = ENTERED.try_with(|entered| {
-        let Ok(mut entered) = entered.try_borrow_mut() else {
+        let Ok(mut entries) = entered.try_borrow_mut() else {
             return false;
         };
-        if entered.entries.capacity() == 0 {
-            entered.entries.reserve_exact(ROOM);
+        if entries.capacity() == 0 {
+            entries.reserve_exact(ROOM);
         }
-        entered.entries.push(Entry {
+        entries.push(Entry {
             layer: layer.0,
             span,
             epoch: epoch.id(),
@@ -112,8 +107,7 @@ pub(crate) fn enter(layer: &LayerKey, span: u64, epoch: &Epoch) {
 pub(crate) fn exit(layer: &LayerKey, span: u64) {
     sweep();
     let found = ENTERED.try_with(|entered| {
-        let mut entered = entered.try_borrow_mut().ok()?;
-        let entries = &mut entered.entries;
+        let mut entries = entered.try_borrow_mut().ok()?;
         // Nearly always the newest.
         if entries.last().is_some_and(|entry| entry.is(layer, span)) {
             return entries.pop();
@@ -130,32 +124,25 @@ pub(crate) fn exit(layer: &LayerKey, span: u64) {
 /// that a thread is put right even where no layer took the place of the old one.
 #[inline]
 pub(crate) fn sweep() {
+    if !cfg!(feature = "record") {
+        return;
+    }
     let dropped = LAYERS_DROPPED.load(Ordering::Acquire);
-    if dropped != 0 {
-        sweep_if_changed(dropped);
+    if SWEPT_AT.get() != dropped {
+        remove_stale(dropped);
     }
 }
 
 #[cold]
-fn sweep_if_changed(dropped: u64) {
+fn remove_stale(dropped: u64) {
+    SWEPT_AT.set(dropped);
     let stale = ENTERED.try_with(|entered| {
-        let Ok(mut entered) = entered.try_borrow_mut() else {
-            return Vec::new();
-        };
-        if entered.swept_at == dropped {
-            return Vec::new();
-        }
-        entered.swept_at = dropped;
-        if entered.entries.is_empty() {
-            return Vec::new();
-        }
+        let mut entries = entered.try_borrow_mut().ok()?;
         let live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
-        entered
-            .entries
-            .extract_if(.., |entry| !live.contains(&entry.layer))
-            .collect()
+        let stale = entries.extract_if(.., |entry| !live.contains(&entry.layer));
+        Some(stale.collect::<Vec<_>>())
     });
-    for entry in stale.unwrap_or_default() {
+    for entry in stale.ok().flatten().unwrap_or_default() {
         raw::exit(entry.scope);
         let attribution = entry.epoch.map_or(Attribution::None, Attribution::Epoch);
         raw::misuse(MisuseKind::ScopeUnbalanced, attribution, 0);

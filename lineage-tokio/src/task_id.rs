@@ -1,4 +1,4 @@
-//! tells lineage-core which tokio task is running, so that it can see a launch that was made in
+//! Tells lineage-core which tokio task is running, so that it can see a launch that was made in
 //! another task than the one that entered the epoch (`W02`).
 
 use std::hash::{Hash, Hasher};
@@ -9,7 +9,11 @@ use lineage_core::id::TaskId;
 
 /// Installs the task-id hook, once per process. Called where a layer or a carrier is made, so that
 /// nothing has to be set up by hand; a hook that another runtime's adapter set first stays.
+#[inline]
 pub(crate) fn install_hook() {
+    if !cfg!(feature = "record") {
+        return;
+    }
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         // `Err` says that a hook is set already, which is all that is needed.
