@@ -1,0 +1,90 @@
+//! What the command is asked.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lineage_core::fault::FaultCode;
+
+/// Whose request was this GPU work? Checks recordings of launch lineage.
+#[derive(Debug, Parser)]
+#[command(name = "lineage", version, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// When to use colours; NO_COLOR and CLICOLOR_FORCE are obeyed with `auto`
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+const EXIT_CODES: &str = "exit codes: 0 fine, 1 faults were found, 2 bad input or use";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Derive every join of a recording anew, and say what is lost, wrong or impossible
+    #[command(after_help = EXIT_CODES)]
+    Validate(Validate),
+    /// Say what a fault code means, how it comes about, and how to find and mend it
+    Explain(Explain),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    /// JSON-lines ledgers; each is read into memory
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object per file instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Findings to list for each fault code; all are counted
+    #[arg(long, default_value_t = 5, value_name = "COUNT")]
+    pub(crate) list: usize,
+
+    /// Error of the device's clock against the host's, in nanoseconds
+    #[arg(long, default_value_t = 5_000, value_name = "NS")]
+    pub(crate) clock_error_ns: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The code, for example L01; without one, all are listed
+    #[arg(value_name = "CODE", value_parser = fault_code)]
+    pub(crate) code: Option<FaultCode>,
+}
+
+fn fault_code(text: &str) -> Result<FaultCode, String> {
+    FaultCode::from_code(text)
+        .ok_or_else(|| "no fault has this code; `lineage explain` lists them".to_owned())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    /// Sets the choice for this process.
+    pub(crate) fn choose(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,124 @@
+//! `lineage explain`: a page for each fault code.
+
+use lineage_core::fault::FaultCode;
+
+use crate::FINE;
+use crate::arguments::Explain;
+use crate::terminal::{FAULT, HEADING, Terminal, wrap};
+
+/// Prints a code's page, or the list of all codes.
+pub(crate) fn run(arguments: &Explain, terminal: &mut Terminal) -> u8 {
+    let text = match arguments.code {
+        Some(code) => render(code, terminal.width()),
+        None => list(terminal.width()),
+    };
+    terminal.print(&text);
+    FINE
+}
+
+fn list(width: usize) -> String {
+    let mut out = String::new();
+    for code in FaultCode::ALL {
+        let name = code.name();
+        let indent = 5 + 25;
+        for (number, line) in wrap(code.summary(), width.saturating_sub(indent).max(20))
+            .iter()
+            .enumerate()
+        {
+            out += &if number == 0 {
+                format!("{FAULT}{}{FAULT:#}  {name:<24} {line}\n", code.code())
+            } else {
+                format!("{:indent$}{line}\n", "")
+            };
+        }
+    }
+    out += "\n`lineage explain CODE` says what one means, how it comes about, and how to find and mend it\n";
+    out
+}
+
+/// A page: its first line is the title; lines without an indent and a full stop are headings;
+/// lines that begin with four spaces are shown as they are.
+fn render(code: FaultCode, width: usize) -> String {
+    let mut out = format!(
+        "{FAULT}{}{FAULT:#} {HEADING}{}{HEADING:#}\n",
+        code.code(),
+        code.name()
+    );
+    for line in page(code).lines().skip(1) {
+        if let Some(heading) = line.strip_prefix("# ") {
+            out += &format!("{HEADING}{heading}{HEADING:#}\n");
+        } else if line.starts_with("    ") || line.is_empty() {
+            out += line;
+            out.push('\n');
+        } else {
+            for part in wrap(line, width.saturating_sub(2)) {
+                out += &format!("  {part}\n");
+            }
+        }
+    }
+    out
+}
+
+/// The page of a code.
+fn page(code: FaultCode) -> &'static str {
+    match code {
+        FaultCode::L01 => include_str!("pages/L01.txt"),
+        FaultCode::L02 => include_str!("pages/L02.txt"),
+        FaultCode::L03 => include_str!("pages/L03.txt"),
+        FaultCode::L04 => include_str!("pages/L04.txt"),
+        FaultCode::L05 => include_str!("pages/L05.txt"),
+        FaultCode::L06 => include_str!("pages/L06.txt"),
+        FaultCode::L07 => include_str!("pages/L07.txt"),
+        FaultCode::L08 => include_str!("pages/L08.txt"),
+        FaultCode::W01 => include_str!("pages/W01.txt"),
+        FaultCode::W02 => include_str!("pages/W02.txt"),
+        FaultCode::W03 => include_str!("pages/W03.txt"),
+        FaultCode::W04 => include_str!("pages/W04.txt"),
+        FaultCode::W05 => include_str!("pages/W05.txt"),
+        FaultCode::W06 => include_str!("pages/W06.txt"),
+        FaultCode::W07 => include_str!("pages/W07.txt"),
+        FaultCode::W08 => include_str!("pages/W08.txt"),
+        FaultCode::T01 => include_str!("pages/T01.txt"),
+        FaultCode::T02 => include_str!("pages/T02.txt"),
+        FaultCode::T03 => include_str!("pages/T03.txt"),
+        FaultCode::T04 => include_str!("pages/T04.txt"),
+        _ => "\nThis version has no page for the code.\n",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_page_with_all_its_parts() {
+        for &code in FaultCode::ALL {
+            let page = page(code);
+            assert_eq!(page.lines().next(), Some(code.to_string().as_str()));
+            let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("# ")).collect();
+            assert_eq!(
+                headings,
+                [
+                    "# What it means",
+                    "# How it comes about",
+                    "# How to find it",
+                    "# How to mend it"
+                ],
+                "{code}"
+            );
+            assert!(page.len() > 500, "{code}: a page says more than that");
+        }
+    }
+
+    #[test]
+    fn pages_fit_a_narrow_terminal_but_for_code() {
+        for &code in FaultCode::ALL {
+            for line in render(code, 60)
+                .lines()
+                .filter(|line| !line.starts_with("    "))
+            {
+                assert!(console::measure_text_width(line) <= 60, "{line}");
+            }
+        }
+    }
+}
