@@ -27,9 +27,9 @@ step_parts() {
 }
 
 step_format() {
-    cargo fmt --all --check
+    cargo fmt --all --check -- --color never
     local manifest
-    for manifest in checks/*/Cargo.toml; do cargo fmt --manifest-path "$manifest" --check; done
+    for manifest in checks/*/Cargo.toml; do cargo fmt --manifest-path "$manifest" --check -- --color never; done
 }
 
 step_paths() { .ci/machine_paths; }
@@ -51,7 +51,7 @@ step_tests() {
 
 step_loom() {
     RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
-        cargo test -p lineage-core --lib --release --locked --target-dir "$work/loom" -- loom
+        cargo test -p lineage-core --lib --locked --target-dir "$work/loom" -- loom
 }
 
 step_docs() {
@@ -62,6 +62,11 @@ step_docs() {
 step_features() {
     parts tools
     cargo hack check --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-validator -p launch-lineage
+}
+
+step_benches() {
+    # A package of its own, with its own Cargo.lock: what it compares with is not built with the tests.
+    cargo clippy --manifest-path benches/Cargo.toml --benches --target-dir "$work/benches" -- -D warnings
 }
 
 step_tree() { .ci/dependency_tree; }
@@ -94,3 +99,22 @@ step_real() {
 step_example() { .ci/example.py sim "$work/example"; }
 
 step_api() { scripts/public-api; }
+
+# ---- .ci/long
+
+step_repeat() { .ci/example.py sim "$work/example" 20; }
+
+step_consumers() { LINEAGE_SIM_CONSUMERS=1 cargo test -p lineage-sim --test consumers --locked -- --nocapture; }
+
+step_loom_deep() { LOOM_MAX_PREEMPTIONS=8 step_loom; }
+
+step_properties() { PROPTEST_CASES=20000 cargo test -p lineage-core -p lineage-validator --release --locked; }
+
+# The same tests again and again, with the machine's cores shared by one test at a time and by many.
+step_tests_again() {
+    require_everything
+    local threads
+    for threads in 1 2 4 8 16; do
+        cargo test --workspace --locked -- --test-threads "$threads"
+    done
+}
