@@ -12,7 +12,9 @@ const LAUNCHES: u64 = 100_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gpu = lineage_sim::load(Config::default().default_kernel_ns(200).truth_capacity(0))?;
     let context = CudaContext::new(0)?;
-    let work = context.load_module(Ptx::from_src(PTX))?.load_function("work")?;
+    let work = context
+        .load_module(Ptx::from_src(PTX))?
+        .load_function("work")?;
     for threads in [1, 2, 8] {
         let begin = Instant::now();
         std::thread::scope(|scope| {
@@ -23,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     for label in 0..LAUNCHES / threads {
                         let launch = LaunchConfig::for_num_elems(1);
                         // SAFETY: the kernel takes one number.
-                        unsafe { stream.launch_builder(work).arg(&label).launch(launch) }.expect("a launch");
+                        unsafe { stream.launch_builder(work).arg(&label).launch(launch) }
+                            .expect("a launch");
                     }
                     stream.synchronize().expect("done");
                 });

@@ -23,8 +23,8 @@ const fn fnv1a(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// What [`MARKER`] starts with.
-const MARKER_PREFIX: &[u8; 20] = b"lineage-sim-abi-hash";
+/// What [`MARKER`] starts with. The first byte is rare in a library, so that a search for it is quick.
+const MARKER_PREFIX: &[u8; 20] = b"\xfelineage-sim-abi-no:";
 
 /// Bytes that are found in both libraries, and by which the loader knows its own: a prefix and
 /// the hash of this file in hexadecimal.
@@ -95,22 +95,34 @@ pub const KERNEL_FAILED: i32 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawParameter {
+    /// Where it begins.
     pub offset: u32,
+    /// How many bytes it has.
     pub size: u32,
 }
 
 /// One launch, as a host function sees it. Valid during the call only.
 #[repr(C)]
 pub struct RawLaunch {
+    /// Blocks in x, y and z.
     pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
     pub block: [u32; 3],
+    /// Dynamic shared memory of a block.
     pub dynamic_shared_bytes: u32,
+    /// The stream's id, as CUPTI's records have it.
     pub stream_id: u32,
+    /// The kernel's name, UTF-8 without a NUL.
     pub name: *const u8,
+    /// Its length.
     pub name_bytes: usize,
+    /// The parameter block.
     pub parameters: *const u8,
+    /// Its length.
     pub parameters_bytes: usize,
+    /// Where each parameter lies in the block.
     pub layout: *const RawParameter,
+    /// How many parameters there are.
     pub layout_count: usize,
     /// 1 when the whole range lies inside one live allocation, else 0.
     pub device_range_is_valid: extern "C" fn(address: u64, bytes: u64) -> i32,

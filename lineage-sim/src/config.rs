@@ -22,6 +22,10 @@ impl CuptiVersion {
     }
 
     /// What `cuDriverGetVersion` answers beside it.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "there is no gpu elsewhere")
+    )]
     fn driver_number(self) -> u32 {
         match self {
             Self::V12_9 => 12_090,
@@ -163,6 +167,10 @@ impl Config {
         truth_capacity: usize;
     }
 
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "there is no gpu elsewhere")
+    )]
     pub(crate) fn raw(&self) -> abi::RawConfig {
         let per_thread_by_version = !matches!(self.cupti_version, CuptiVersion::V12_9);
         abi::RawConfig {

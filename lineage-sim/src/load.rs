@@ -60,6 +60,9 @@ fn list(folders: &[PathBuf]) -> String {
 /// find the simulated ones, because the loader knows them by their SONAMEs. Call it before
 /// anything else touches CUDA. The libraries stay until the process ends.
 ///
+/// The libraries are looked for where the build put them; the environment variable
+/// `LINEAGE_SIM_LIBRARY_DIR` names another folder for a program that was moved away from it.
+///
 /// A second call with an equal configuration returns a handle to the same GPU.
 ///
 /// # Errors

@@ -6,6 +6,7 @@
 //! the newest. A file is taken only if it carries the hash of the interface that this crate was
 //! compiled with.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -77,8 +78,14 @@ fn carries_our_marker(path: &Path) -> bool {
     let Ok(bytes) = std::fs::read(path) else {
         return false;
     };
-    let marker: &[u8] = &MARKER;
-    bytes
-        .windows(marker.len())
-        .any(|window| window[0] == marker[0] && window == marker)
+    let [first, marker @ ..] = &MARKER;
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        // Reading from a slice cannot fail.
+        let _ = rest.skip_until(*first);
+        if rest.starts_with(marker) {
+            return true;
+        }
+    }
+    false
 }

@@ -2,6 +2,8 @@
 //!
 //! Builds a small crate some ten times, so it runs only when `LINEAGE_SIM_CONSUMERS=1` asks.
 
+#![cfg(target_os = "linux")]
+
 use std::path::Path;
 use std::process::Command;
 
@@ -12,8 +14,11 @@ fn a_stranger_takes_it_by_git_and_by_path() {
         return;
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let repository = package.parent().expect("the package lies in the repository");
-    let scratch = std::env::temp_dir().join(format!("lineage-sim-consumers-{}", std::process::id()));
+    let repository = package
+        .parent()
+        .expect("the package lies in the repository");
+    let scratch =
+        std::env::temp_dir().join(format!("lineage-sim-consumers-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).expect("a scratch folder");
     let status = Command::new("sh")
         .arg(package.join("tests/consumers.sh"))

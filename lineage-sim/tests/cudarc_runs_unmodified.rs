@@ -1,5 +1,7 @@
 //! A program written against cudarc's safe interface runs on the simulated driver as it is.
 
+#![cfg(target_os = "linux")]
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, LaunchConfig, PushKernelArg};
@@ -58,6 +60,7 @@ fn context_streams_events_memory_module_and_launch() {
             .record_event(Some(cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT))
             .unwrap();
         for _ in 0..3 {
+            // SAFETY: the arguments are those of the kernel.
             unsafe {
                 first
                     .launch_builder(&saxpy)
@@ -96,6 +99,7 @@ fn default_stream_and_unregistered_kernels() {
         let function = module.load_function("unregistered").unwrap();
         let stream = context.default_stream();
         for _ in 0..10 {
+            // SAFETY: the arguments are those of the kernel.
             unsafe {
                 stream
                     .launch_builder(&function)
@@ -123,6 +127,7 @@ fn run_thread(context: &Arc<CudaContext>, stream: &Arc<CudaStream>, seed: f32, l
     let x = stream.clone_htod(&vec![seed; 64]).unwrap();
     let mut y = stream.alloc_zeros::<f32>(64).unwrap();
     for _ in 0..launches {
+        // SAFETY: the arguments are those of the kernel.
         unsafe {
             stream
                 .launch_builder(&saxpy)

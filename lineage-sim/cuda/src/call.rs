@@ -246,3 +246,23 @@ fn launched_function(id: u32, parameters: *const c_void) -> Option<Arc<Function>
     let handle = unsafe { parameters.cast::<Handle>().add(at).read() };
     FUNCTIONS.get(handle)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_and_is_counted() {
+        let described = Described {
+            id: 1,
+            asks: Asks::NothingYet,
+        };
+        let before = panics();
+        let code = driver(described, std::ptr::null(), |_| panic!("on purpose"));
+        assert_eq!((code, panics() - before), (result::UNKNOWN, 1));
+        assert_eq!(
+            driver(described, std::ptr::null(), |_| Ok(())),
+            result::SUCCESS
+        );
+    }
+}

@@ -148,12 +148,11 @@ fn whole_domains_and_names_of_ids() {
         let name = |domain: u32, cbid: u32| {
             let mut name = std::ptr::null();
             let code = call!(cupti.library, "cuptiGetCallbackName"(domain => u32, cbid => u32, &mut name => *mut *const std::ffi::c_char));
-            // SAFETY: a constant of the library.
-            if code == 0 {
-                Ok(unsafe { CStr::from_ptr(name) }.to_str().unwrap())
-            } else {
-                Err(code)
+            if code != 0 {
+                return Err(code);
             }
+            // SAFETY: a constant of the library.
+            Ok(unsafe { CStr::from_ptr(name) }.to_str().unwrap())
         };
         assert_eq!(name(1, 307), Ok("cuLaunchKernel"));
         assert_eq!(name(1, 514), Ok("cuGraphLaunch"));

@@ -105,12 +105,14 @@ fn stacks_are_per_thread() {
             cupti.enable(&[DRIVER, RUNTIME, EXTERNAL_CORRELATION]);
             cupti.push(CUSTOM2, 7);
             std::thread::scope(|scope| {
-                scope.spawn(|| {
+                let thread = scope.spawn(|| {
                     driver.bind();
                     driver.launch(1);
                     cupti.push(CUSTOM0, 9);
                     assert_eq!(gpu.counts().stacks.len(), 2, "both threads have one id");
                 });
+                // The end of a scope waits for the closures, `join` for the threads themselves.
+                thread.join().unwrap();
             });
             driver.synchronize();
             assert_eq!(launches(&cupti.records()), [vec![]]);

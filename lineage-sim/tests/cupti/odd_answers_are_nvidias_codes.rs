@@ -80,10 +80,8 @@ fn of_functions_called_with_wrong_arguments() {
                 0
             );
             // SAFETY: a constant of the library.
-            assert_eq!(
-                unsafe { CStr::from_ptr(text) },
-                c"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-            );
+            let text = unsafe { CStr::from_ptr(text) };
+            assert_eq!(text, c"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED");
         },
     );
 }

@@ -77,6 +77,29 @@ fn a_library_that_is_there_already_is_not_hidden() {
 }
 
 #[test]
+fn libraries_that_are_not_there_are_named_with_where_they_were_looked_for() {
+    isolated(
+        &format!("{NAME}::libraries_that_are_not_there_are_named_with_where_they_were_looked_for"),
+        || {
+            let empty =
+                std::env::temp_dir().join(format!("lineage-sim-empty-{}", std::process::id()));
+            std::fs::create_dir_all(&empty).unwrap();
+            // A file of that name that is not this build's.
+            std::fs::write(empty.join("liblineage_sim_cuda-0123.so"), b"something else").unwrap();
+            // SAFETY: no other thread of this process reads the environment now.
+            unsafe { std::env::set_var("LINEAGE_SIM_LIBRARY_DIR", &empty) };
+            let message = load(Config::default()).unwrap_err().to_string();
+            std::fs::remove_dir_all(&empty).unwrap();
+            assert!(
+                message.contains("no built lineage_sim_cuda was found"),
+                "{message}"
+            );
+            assert!(message.contains(&empty.display().to_string()), "{message}");
+        },
+    );
+}
+
+#[test]
 fn a_test_under_a_wrong_name_fails() {
     if std::env::var_os("NEXTEST").is_some() {
         return;

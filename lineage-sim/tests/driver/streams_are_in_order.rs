@@ -270,3 +270,26 @@ fn a_full_stream_blocks_its_caller() {
         assert_eq!(gpu.counts().operations_completed, 20);
     });
 }
+
+#[test]
+fn a_configured_host_cost_is_paid_on_the_calling_thread() {
+    isolated(
+        &format!("{NAME}::a_configured_host_cost_is_paid_on_the_calling_thread"),
+        || {
+            let gpu = load(Config::default().host_cost_ns_per_call(500_000)).unwrap();
+            let driver = Driver::open();
+            for label in 0..5 {
+                driver.launch(label);
+            }
+            driver.synchronize();
+            let calls = gpu.truth().calls;
+            assert_eq!(calls.len(), 5);
+            assert!(
+                calls
+                    .iter()
+                    .all(|call| call.end_ns - call.start_ns >= 500_000),
+                "{calls:?}"
+            );
+        },
+    );
+}

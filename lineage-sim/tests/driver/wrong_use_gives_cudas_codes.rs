@@ -215,10 +215,8 @@ fn of_what_is_not_simulated_and_of_addresses_of_functions() {
             let mut count = 0;
             type Count = unsafe extern "C" fn(*mut i32) -> u32;
             // SAFETY: what the driver gave for this name.
-            assert_eq!(
-                unsafe { std::mem::transmute::<Handle, Count>(function)(&mut count) },
-                0
-            );
+            let code = unsafe { std::mem::transmute::<Handle, Count>(function)(&mut count) };
+            assert_eq!(code, 0);
             assert_eq!(count, 1);
             assert_eq!(address(c"cuMemAlloc").0, 0, "its newest version");
             assert_eq!(

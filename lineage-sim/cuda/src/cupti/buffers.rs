@@ -377,7 +377,7 @@ pub(crate) unsafe fn next_record(
     valid_bytes: usize,
     record: *mut u8,
 ) -> Result<*mut u8, u32> {
-    // SAFETY (both reads): inside the valid bytes, by the checks before them.
+    // SAFETY: both reads are inside the valid bytes, by the checks before them.
     let kind_at = |offset: usize| unsafe { buffer.add(offset).cast::<u32>().read_unaligned() };
     let offset = if record.is_null() {
         0

@@ -3,7 +3,7 @@
 //! Offsets are those of NVIDIA's structures, which grow at the end: `CUpti_ActivityKernel9`,
 //! `Memcpy6`, `Memset4`, `Context3` in CUPTI 12.9, `Kernel13`, `Memcpy7`, `Memset5`, `Context4` in 13.5, and
 //! `CUpti_ActivityAPI`, `ExternalCorrelation`, `Synchronization2` and `Stream` in both. They were
-//! printed by a C program compiled against the headers; `tests/records_have_nvidias_layout.rs` repeats them.
+//! printed by a C program compiled against the headers; `tests/cupti/client.rs` repeats them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

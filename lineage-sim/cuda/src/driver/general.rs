@@ -38,7 +38,7 @@ fn copy_text(text: &[u8], to: Out<c_char>, bytes: c_int) -> Result<(), u32> {
 fn attribute(number: u32) -> Result<i32, u32> {
     Ok(match number {
         // Threads per block; block and grid dimensions.
-        1 | 2 | 3 => 1_024,
+        1..=3 => 1_024,
         4 => 64,
         5 => i32::MAX,
         6 | 7 => 65_535,
