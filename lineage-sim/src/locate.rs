@@ -6,7 +6,7 @@
 //! the newest. A file is taken only if it carries the hash of the interface that this crate was
 //! compiled with.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -74,12 +74,29 @@ fn candidates(folder: &Path, name: &str) -> Vec<(SystemTime, PathBuf)> {
         .collect()
 }
 
+/// How much of a file is looked at in one go.
+const CHUNK_BYTES: u64 = 256 * 1024;
+
 fn carries_our_marker(path: &Path) -> bool {
-    let Ok(bytes) = std::fs::read(path) else {
+    let Ok(mut file) = std::fs::File::open(path) else {
         return false;
     };
+    let mut chunk = Vec::new();
+    loop {
+        // The end of what was looked at stays: the marker may lie across two chunks.
+        let tail = chunk.len().saturating_sub(MARKER.len() - 1);
+        chunk.drain(..tail);
+        match file.by_ref().take(CHUNK_BYTES).read_to_end(&mut chunk) {
+            Ok(1..) if !holds_marker(&chunk) => {}
+            Ok(1..) => return true,
+            Ok(0) | Err(_) => return false,
+        }
+    }
+}
+
+fn holds_marker(bytes: &[u8]) -> bool {
     let [first, marker @ ..] = &MARKER;
-    let mut rest = bytes.as_slice();
+    let mut rest = bytes;
     while !rest.is_empty() {
         // Reading from a slice cannot fail.
         let _ = rest.skip_until(*first);
@@ -88,4 +105,24 @@ fn carries_our_marker(path: &Path) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marker_is_found_anywhere_in_a_file_and_only_whole() {
+        let path = std::env::temp_dir().join(format!("lineage-sim-marker-{}", std::process::id()));
+        let chunk = CHUNK_BYTES as usize;
+        let write = |before: usize, marker: &[u8]| {
+            let bytes = [&vec![MARKER[0]; before], marker, &[0; 100]].concat();
+            std::fs::write(&path, bytes).expect("a scratch file");
+            carries_our_marker(&path)
+        };
+        let found = [0, 1, chunk - 20, chunk, 3 * chunk - 1].map(|before| write(before, &MARKER));
+        let cut = [0, chunk - 20].map(|before| write(before, &MARKER[..35]));
+        std::fs::remove_file(&path).expect("it is ours");
+        assert_eq!((found, cut), ([true; 5], [false; 2]));
+    }
 }

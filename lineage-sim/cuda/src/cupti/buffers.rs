@@ -74,6 +74,15 @@ impl Buffers {
             .find(|buffer| buffer.id == id)
     }
 
+    /// Hands a full buffer over, or keeps it until its records are complete.
+    fn set_aside(&mut self, buffer: Buffer) {
+        if buffer.open == 0 {
+            worker::hand_over(vec![buffer]);
+        } else {
+            self.full.push(buffer);
+        }
+    }
+
     /// Full buffers without open records, or all of them.
     fn take_full(&mut self, force: bool) -> Vec<Buffer> {
         self.full
@@ -205,11 +214,7 @@ impl Sink {
         {
             // A buffer that is too small even when empty goes back as it is.
             if let Some(full) = buffers.current.take() {
-                if full.open == 0 {
-                    worker::hand_over(vec![full]);
-                } else {
-                    buffers.full.push(full);
-                }
+                buffers.set_aside(full);
             }
             drop(buffers);
             let Some(new) = request() else {
@@ -223,7 +228,7 @@ impl Sink {
                     let spare = buffers.current.replace(other);
                     worker::hand_over(spare.into_iter().collect());
                 } else {
-                    buffers.full.push(other);
+                    buffers.set_aside(other);
                 }
             }
         }
