@@ -1,0 +1,310 @@
+//! The correlator and the validator share no code, and say the same of random sessions, sound and
+//! broken.
+
+mod recording;
+mod world;
+
+use std::collections::BTreeSet;
+
+use lineage_core::correlator::{Correlator, Limits};
+use lineage_core::fault::FaultCode;
+use lineage_core::id::*;
+use lineage_core::observation::*;
+use lineage_core::row::{LooseFault, Row};
+use lineage_validator::Validation;
+use proptest::prelude::*;
+use recording::*;
+use world::*;
+
+/// What the correlator concludes of a whole recording.
+fn concluded(recording: &Recording) -> (Vec<Row>, Vec<LooseFault>) {
+    let mut correlator = Correlator::new(Limits::default());
+    let (mut rows, mut faults) = (Vec::new(), Vec::new());
+    for observation in &recording.observations {
+        correlator.observe(observation);
+    }
+    correlator.end();
+    correlator.drain(&mut rows, &mut faults);
+    (rows, faults)
+}
+
+fn both(recording: &Recording) -> Validation {
+    let (rows, faults) = concluded(recording);
+    recording.validated_with(&rows, &faults)
+}
+
+/// The codes that each of the two raises.
+fn codes(validation: &Validation) -> (BTreeSet<FaultCode>, BTreeSet<FaultCode>) {
+    let own = validation.fault_counts.keys().copied().collect();
+    (own, validation.session_faults.keys().copied().collect())
+}
+
+/// One way to break a launch.
+#[derive(Debug, Clone, Copy)]
+enum Break {
+    Operation,
+    Epoch,
+    External,
+    Callback,
+    Foreign,
+    Task,
+    Early,
+    Times,
+    Backwards,
+}
+
+fn breaks() -> impl Strategy<Value = Break> {
+    prop_oneof![
+        Just(Break::Operation),
+        Just(Break::Epoch),
+        Just(Break::External),
+        Just(Break::Callback),
+        Just(Break::Foreign),
+        Just(Break::Task),
+        Just(Break::Early),
+        Just(Break::Times),
+        Just(Break::Backwards),
+    ]
+}
+
+fn broken(launch: &mut Launch, how: Break) {
+    let own = launch
+        .scope
+        .and_then(Attribution::epoch)
+        .expect("launches have scopes");
+    let other = epoch(1 + own.id.get() % 3);
+    match how {
+        Break::Operation => launch.operations.clear(),
+        Break::Epoch => {
+            launch.external = None;
+            launch.callback = Some(Attribution::None);
+            launch.in_boundary = false;
+            launch.scope = Some(Attribution::None);
+        }
+        Break::External | Break::Callback => {
+            let external = matches!(how, Break::External);
+            launch.external = Some(if external { other } else { own }.pack().bits());
+            launch.callback = Some(Attribution::Epoch(if external { own } else { other }));
+        }
+        Break::Foreign => {
+            launch.external = Some(88);
+            launch.callback = Some(Attribution::Epoch(own));
+        }
+        Break::Task => {
+            launch.callback = Some(Attribution::Epoch(own));
+            launch.task = Some(5);
+            launch.scope_task = Some(6);
+        }
+        Break::Early => {
+            for operation in &mut launch.operations {
+                operation.start = Some(at(1));
+            }
+        }
+        Break::Times => {
+            for operation in &mut launch.operations {
+                (operation.start, operation.end) = (None, None);
+            }
+        }
+        Break::Backwards => {
+            for operation in &mut launch.operations {
+                operation.end = operation.start.map(|start| HostNanos(start.0 - 1));
+            }
+        }
+    }
+}
+
+/// Ids that move on by a few at a time: a correlator with a bounded memory forgets what lies half
+/// the range of ids back.
+fn small_ids(steps: Vec<Step>) -> Vec<Step> {
+    let small = |step: Step| Step {
+        ids: step.ids % 4 + 1,
+        ..step
+    };
+    steps.into_iter().map(small).collect()
+}
+
+/// Worlds as a session sees them: rings in order, buffers late, ids that may wrap.
+fn live_worlds() -> impl Strategy<Value = World> {
+    (worlds(), 0u8..4, 12u32..60).prop_map(|(world, delay, until_the_wrap)| World {
+        delay: Some(delay),
+        steps: small_ids(world.steps),
+        before: u32::MAX - until_the_wrap,
+        ..world
+    })
+}
+
+/// Worlds in which the ids do not wrap, and records come in any order at all.
+fn unordered_worlds() -> impl Strategy<Value = World> {
+    worlds().prop_map(|world| World {
+        before: world.before % 1_000,
+        steps: small_ids(world.steps),
+        ..world
+    })
+}
+
+fn either() -> impl Strategy<Value = World> {
+    prop_oneof![live_worlds(), unordered_worlds()]
+}
+
+fn no_id_twice(world: &World) -> bool {
+    let ids: BTreeSet<u32> = world
+        .truth()
+        .iter()
+        .map(|truth| truth.correlation)
+        .collect();
+    ids.len() == world.steps.len()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn on_sound_sessions(world in either()) {
+        let validation = both(&world.recording());
+        prop_assert!(validation.is_sound(), "{validation}");
+        let rows = validation.counts.rows.expect("rows were given");
+        let steps = world.steps.len() as u64;
+        prop_assert_eq!((rows.agreeing, rows.differing, rows.extra, rows.missing), (steps, 0, 0, 0));
+    }
+
+    #[test]
+    fn on_broken_sessions(world in either(), how in breaks(), place in any::<prop::sample::Index>()) {
+        prop_assume!(no_id_twice(&world));
+        let place = 1 + place.index(world.steps.len() - 2);
+        let mut launches = world.launches();
+        broken(&mut launches[place].0, how);
+        let validation = both(&world.recording_of(&launches));
+        let (own, sessions) = codes(&validation);
+        prop_assert_eq!(&own, &sessions, "{:?}: {}", how, validation);
+        prop_assert!(!own.is_empty(), "{:?}: {}", how, validation);
+        let rows = validation.counts.rows.expect("rows were given");
+        prop_assert_eq!((rows.differing, rows.extra, rows.missing), (0, 0, 0), "{:?}: {}", how, validation);
+    }
+}
+
+/// Hand-made cases in which the two must agree on the codes.
+#[test]
+fn on_hand_made_cases() {
+    let sound = Recording::sound;
+    let mut cases: Vec<(&str, Recording)> = vec![("sound", sound().ended())];
+    let mut add = |name, change: &dyn Fn(&mut Recording)| {
+        let mut recording = sound();
+        change(&mut recording);
+        cases.push((name, recording.ended()));
+    };
+    add("never launched", &|recording| {
+        recording.declare(2, 10, 150);
+        recording.retire(2, 95_000);
+    });
+    add("served by a batch", &|recording| {
+        recording.declare(4, 10, 150);
+        recording.declare(5, 10, 160);
+        recording.link(5, LinkKind::Merge, 4, 161);
+        recording.retire(4, 50_000);
+        recording.retire(5, 51_000);
+        recording.launch(&Launch::of(epoch(5), 10, 9, 40_000));
+    });
+    add("not received", &|recording| recording.send(1, 1, 10, 200));
+    add("a gap", &|recording| {
+        recording.saw(Gap {
+            thread: thread(11),
+            count: 5,
+            not_before: None,
+            not_after: Some(at(60)),
+        });
+    });
+    add("a drop", &|recording| {
+        recording.saw(Dropped {
+            site: DropSite::CuptiBuffer,
+            count: 2,
+            at: at(9_000),
+        });
+    });
+    add("before its declaration", &|recording| {
+        recording.declare(2, 10, 10_000);
+        recording.launch(&Launch::of(epoch(2), 10, 4, 4_000));
+    });
+    add("a stale id on CUPTI's stack", &|recording| {
+        recording.launch(&Launch {
+            external: Some(epoch(1).pack().bits()),
+            ..Launch::of_none(10, 4, 4_000)
+        });
+    });
+    add("an operation without a call", &|recording| {
+        recording.saw(kernel(4, 5_000, 6_000));
+        recording.launch(&Launch::of(epoch(1), 10, 5, 7_000));
+    });
+    add("a boundary without an epoch", &|recording| {
+        recording.launch(&Launch {
+            callback: Some(Attribution::BoundaryWithoutEpoch),
+            in_boundary: true,
+            external: Some(PackedEpoch::BOUNDARY_WITHOUT_EPOCH.bits()),
+            ..Launch::of_none(77, 4, 4_000)
+        });
+    });
+    add("a helper thread", &|recording| {
+        recording.launch(&Launch::of_none(77, 4, 4_000));
+    });
+    add("detached", &|recording| {
+        let detached = PackedEpoch::detached(DetachedReason(2));
+        recording.launch(&Launch {
+            callback: Some(detached.unpack()),
+            external: Some(detached.bits()),
+            scope: Some(detached.unpack()),
+            ..Launch::of(epoch(1), 10, 4, 4_000)
+        });
+    });
+    add("failed", &|recording| {
+        recording.launch(&Launch {
+            result: 700,
+            operations: Vec::new(),
+            ..Launch::of(epoch(1), 10, 4, 4_000)
+        });
+        recording.launch(&Launch::of(epoch(1), 10, 9, 60_000));
+    });
+    add("a foreign id popped", &|recording| {
+        recording.saw(Misuse {
+            kind: MisuseKind::ForeignExternalId,
+            thread: thread(10),
+            attribution: Attribution::Epoch(epoch(1)),
+            value: 88,
+            at: at(8_000),
+        });
+    });
+    add("a leaked scope", &|recording| {
+        recording.saw(Misuse {
+            kind: MisuseKind::ScopeLeaked,
+            thread: thread(10),
+            attribution: Attribution::Epoch(epoch(1)),
+            value: 3,
+            at: at(8_000),
+        });
+    });
+    add("two kernels of one call", &|recording| {
+        recording.saw(kernel(3, 9_000, 9_500))
+    });
+    add("submitted after the start", &|recording| {
+        recording.launch(&Launch {
+            operations: vec![Operation {
+                submitted: Some(at(50_000)),
+                ..kernel(4, 30_000, 60_000)
+            }],
+            ..Launch::of(epoch(1), 10, 4, 10_000)
+        });
+    });
+    add("before the first call", &|recording| {
+        recording.saw(kernel(u32::MAX, 60, 70));
+    });
+    let mut differing = Vec::new();
+    for (name, recording) in cases {
+        let validation = both(&recording);
+        let (own, sessions) = codes(&validation);
+        let rows = validation.counts.rows.expect("rows were given");
+        if own != sessions || rows.differing + rows.extra + rows.missing > 0 {
+            differing.push(format!(
+                "{name}: validator {own:?}, correlator {sessions:?}, rows {rows:?}"
+            ));
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
