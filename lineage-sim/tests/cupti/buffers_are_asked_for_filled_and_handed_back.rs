@@ -28,7 +28,7 @@ fn a_flush_holds_back_a_buffer_with_an_incomplete_record() {
         &format!("{NAME}::a_flush_holds_back_a_buffer_with_an_incomplete_record"),
         || {
             let gpu = load(Config::default()).unwrap();
-            gpu.kernel("work").duration_ns(200_000_000).timed().unwrap();
+            gpu.kernel("work").duration_ns(600_000_000).timed().unwrap();
             let driver = Driver::open();
             let cupti = Cupti::open();
             cupti.enable(&[CONCURRENT_KERNEL, DRIVER]);
@@ -46,7 +46,7 @@ fn a_flush_holds_back_a_buffer_with_an_incomplete_record() {
             else {
                 unreachable!()
             };
-            assert_eq!((end - start, completed), (200_000_000, end));
+            assert_eq!((end - start, completed), (600_000_000, end));
         },
     );
 }
@@ -57,7 +57,7 @@ fn a_forced_flush_returns_begun_records_and_ends_at_one_that_has_not_begun() {
         &format!("{NAME}::a_forced_flush_returns_begun_records_and_ends_at_one_that_has_not_begun"),
         || {
             let gpu = load(Config::default()).unwrap();
-            gpu.kernel("work").duration_ns(100_000_000).timed().unwrap();
+            gpu.kernel("work").duration_ns(400_000_000).timed().unwrap();
             let driver = Driver::open();
             let cupti = Cupti::open();
             cupti.enable(&[CONCURRENT_KERNEL]);

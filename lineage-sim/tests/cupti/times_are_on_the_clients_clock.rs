@@ -88,7 +88,7 @@ fn a_shifted_clock_shifts_every_record() {
                 unreachable!()
             };
             let error = start.abs_diff(gpu.truth().operations[0].start_ns + 5_000_000_000);
-            assert!(error < 10_000, "off by {error} ns");
+            assert!(error < 1_000_000, "off by {error} ns");
             assert!(cupti.timestamp() > 5_000_000_000);
         },
     );
@@ -124,7 +124,7 @@ fn without_one_they_are_wall_clock_times() {
             else {
                 unreachable!()
             };
-            assert!(before.saturating_sub(5_000) <= *start && *end <= after + 5_000);
+            assert!(before.saturating_sub(100_000) <= *start && *end <= after + 100_000);
             assert_eq!((*queued, *submitted), (0, 0), "unknown unless asked for");
         },
     );

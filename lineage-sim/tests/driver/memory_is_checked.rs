@@ -155,7 +155,7 @@ fn pinned_memory_is_read_when_the_copy_runs() {
         &format!("{NAME}::pinned_memory_is_read_when_the_copy_runs"),
         || {
             let gpu = load(Config::default()).unwrap();
-            gpu.kernel("work").duration_ns(30_000_000).timed().unwrap();
+            gpu.kernel("work").duration_ns(400_000_000).timed().unwrap();
             let driver = Driver::open();
             let library = &driver.library;
             let memory = driver.allocate(8);
@@ -167,7 +167,7 @@ fn pinned_memory_is_read_when_the_copy_runs() {
             driver.launch(1);
             let copied = call!(library, "cuMemcpyHtoDAsync_v2"(memory => u64, pinned => *mut c_void, 8 => usize, driver.stream => Handle));
             assert_eq!(copied, 0);
-            // SAFETY: eight bytes of pinned memory, which the device reads some 30 ms later.
+            // SAFETY: eight bytes of pinned memory, which the device reads some 400 ms later.
             unsafe { pinned.cast::<u64>().write_volatile(77) };
             driver.synchronize();
             assert_eq!(gpu.truth().operations[1].label, Some(77));

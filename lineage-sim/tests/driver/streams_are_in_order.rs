@@ -7,11 +7,30 @@ use crate::driver::{Driver, Handle};
 
 const NAME: &str = "streams_are_in_order";
 
+/// A kernel that lasts longer than a busy machine keeps a test from its next line.
+const LONG_NS: u64 = 400_000_000;
+
 fn by_label(operations: &[Operation], label: u64) -> &Operation {
     operations
         .iter()
         .find(|operation| operation.label == Some(label))
         .expect("the label ran")
+}
+
+/// The start is that of work which waited for `other` alone.
+fn follows(operation: &Operation, other: &Operation) {
+    let asked = operation.call_start_ns..=operation.call_end_ns.expect("the call has returned");
+    let at_once = operation.start_ns > other.end_ns && asked.contains(&operation.start_ns);
+    assert!(
+        operation.start_ns == other.end_ns || at_once,
+        "{operation:?} after {other:?}"
+    );
+}
+
+/// The start is that of work which waited for nothing.
+fn starts_at_once(operation: &Operation) {
+    let asked = operation.call_start_ns..=operation.call_end_ns.expect("the call has returned");
+    assert!(asked.contains(&operation.start_ns), "{operation:?}");
 }
 
 #[test]
@@ -37,8 +56,8 @@ fn work_of_one_stream_follows_and_work_of_two_overlaps() {
                 by_label(&operations, 2),
                 by_label(&operations, 3),
             );
-            assert_eq!(two.start_ns, one.end_ns);
-            assert!(three.start_ns < one.end_ns, "another stream does not wait");
+            follows(two, one);
+            starts_at_once(three);
             for operation in [one, two, three] {
                 assert_eq!(operation.end_ns - operation.start_ns, 50_000_000);
             }
@@ -54,7 +73,7 @@ fn an_event_holds_another_stream_until_it_is_reached() {
             let gpu = load(Config::default()).unwrap();
             gpu.kernel("work")
                 .label_argument(0)
-                .duration_ns(20_000_000)
+                .duration_ns(LONG_NS)
                 .timed()
                 .unwrap();
             let driver = Driver::open();
@@ -96,10 +115,7 @@ fn an_event_holds_another_stream_until_it_is_reached() {
             );
             driver.synchronize();
             let operations = gpu.truth().operations;
-            assert_eq!(
-                by_label(&operations, 3).start_ns,
-                by_label(&operations, 1).end_ns
-            );
+            follows(by_label(&operations, 3), by_label(&operations, 1));
             let mut milliseconds = 0_f32;
             let untimed = call!(driver.library, "cuEventElapsedTime"(&mut milliseconds => *mut f32, event => Handle, event => Handle));
             assert_eq!(untimed, 400, "the event does not keep time");
@@ -114,6 +130,7 @@ fn events_measure_what_lies_between_them() {
         || {
             let gpu = load(Config::default()).unwrap();
             gpu.kernel("work").duration_ns(3_000_000).timed().unwrap();
+            gpu.kernel("other").duration_ns(LONG_NS).timed().unwrap();
             let driver = Driver::open();
             let mut events: [Handle; 2] = [std::ptr::null_mut(); 2];
             for event in &mut events {
@@ -122,8 +139,18 @@ fn events_measure_what_lies_between_them() {
                     0
                 );
             }
-            // Behind a first kernel, so that both events are queued before the second begins.
-            driver.launch(0);
+            // Behind a long kernel, so that everything is queued before it begins.
+            let (mut a, mut label, mut c) = (0_u32, 0_u64, 0_u8);
+            let mut parameters = [
+                (&raw mut a).cast(),
+                (&raw mut label).cast(),
+                (&raw mut c).cast(),
+            ];
+            let other = driver.get_function(c"other");
+            assert_eq!(
+                driver.launch_function(other, driver.stream, &mut parameters),
+                0
+            );
             assert_eq!(
                 call!(driver.library, "cuEventRecord"(events[0] => Handle, driver.stream => Handle)),
                 0
@@ -172,15 +199,9 @@ fn the_legacy_default_stream_is_ordered_with_blocking_streams_only() {
             driver.launch(4);
             assert_eq!(call!(driver.library, "cuCtxSynchronize"()), 0);
             let operations = gpu.truth().operations;
-            assert_eq!(
-                by_label(&operations, 2).start_ns,
-                by_label(&operations, 1).end_ns
-            );
-            assert_eq!(
-                by_label(&operations, 3).start_ns,
-                by_label(&operations, 2).end_ns
-            );
-            assert!(by_label(&operations, 4).start_ns < by_label(&operations, 1).end_ns);
+            follows(by_label(&operations, 2), by_label(&operations, 1));
+            follows(by_label(&operations, 3), by_label(&operations, 2));
+            starts_at_once(by_label(&operations, 4));
             assert_eq!(by_label(&operations, 2).stream_id, 7);
         },
     );
@@ -232,9 +253,9 @@ fn a_host_function_runs_in_its_turn_and_may_not_call_cuda() {
                 unsafe { user.cast::<u32>().write(code) };
             }
             let mut answer = 0_u32;
-            driver.launch(1);
             type Host = unsafe extern "C" fn(*mut std::ffi::c_void);
             let begin = Instant::now();
+            driver.launch(1);
             let code = call!(driver.library, "cuLaunchHostFunc"(driver.stream => Handle, host => Host, &mut answer => *mut u32));
             assert_eq!(code, 0);
             driver.synchronize();
