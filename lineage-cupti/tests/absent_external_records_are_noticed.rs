@@ -17,10 +17,8 @@ fn run(device: Cupti, silence_external_records: bool) -> Report {
     if silence_external_records {
         // As if this CUPTI wrote none for calls that are chosen one by one.
         // SAFETY: takes a number.
-        assert_eq!(
-            unsafe { (gpu::cupti().functions().activity_disable)(39) },
-            0
-        );
+        let code = unsafe { (gpu::cupti().functions().activity_disable)(39) };
+        assert_eq!(code, 0);
     }
     let epoch = Epoch::declare("request");
     for label in 0..20 {

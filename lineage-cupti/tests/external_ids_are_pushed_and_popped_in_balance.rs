@@ -214,3 +214,20 @@ fn a_boundary_that_began_before_the_session_pops_nothing() {
         },
     );
 }
+
+#[test]
+fn what_another_tool_pushes_after_the_session_is_its_own_affair() {
+    let name = "what_another_tool_pushes_after_the_session_is_its_own_affair";
+    on_gpu(name, |_sim, _program| {
+        let session = gpu::session(Cupti::new());
+        let epoch = Epoch::declare("request");
+        let boundary = epoch.enter_for_launch();
+        gpu::end(session);
+        push(CUSTOM2, 99);
+        let session = gpu::session(Cupti::new());
+        drop(boundary);
+        let report = gpu::end(session);
+        assert_eq!(pop(CUSTOM2), Ok(99), "still on top");
+        assert!(gpu::misuses(&report).is_empty());
+    });
+}

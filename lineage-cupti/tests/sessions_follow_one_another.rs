@@ -185,3 +185,39 @@ fn a_set_or_copy_of_nothing_owes_nothing() {
         assert_eq!(bytes, [64, 64, 64]);
     });
 }
+
+/// Not a time of any clock of ours.
+const STRANGE: u64 = 42;
+
+unsafe extern "C" fn strange_clock() -> u64 {
+    STRANGE
+}
+
+#[test]
+fn the_clock_is_registered_once_in_a_process() {
+    isolated("the_clock_is_registered_once_in_a_process", || {
+        let (_sim, program) = Program::on(Config::default());
+        let starts = |report: &lineage_core::Report| {
+            let records = gpu::api_records(report).into_iter();
+            records
+                .map(|record| record.start.map_or(0, |at| at.0))
+                .collect::<Vec<_>>()
+        };
+        let began = hook::now();
+        let session = gpu::session(Cupti::new());
+        program.launch(1);
+        program.synchronize();
+        assert!(starts(&gpu::end(session))[0] >= began, "ours, at first");
+
+        // Whoever registers last is asked from then on; so this shows that the next session does not.
+        let register = gpu::cupti()
+            .functions()
+            .activity_register_timestamp_callback;
+        // SAFETY: a function that lives for good.
+        assert_eq!(unsafe { register(strange_clock) }, 0);
+        let session = gpu::session(Cupti::new());
+        program.launch(2);
+        program.synchronize();
+        assert_eq!(starts(&gpu::end(session)), [STRANGE]);
+    });
+}

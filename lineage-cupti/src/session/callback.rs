@@ -182,3 +182,73 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls() -> Calls {
+        Calls {
+            depth: Cell::new(0),
+            calls: [const { Cell::new(None) }; DEPTH],
+        }
+    }
+
+    fn call(session: u32, correlation: u32) -> Pending {
+        Pending {
+            session,
+            cbid: 307,
+            correlation,
+            due: OperationsDue::One,
+            snapshot: hook::call_entered(),
+        }
+    }
+
+    fn left(calls: &Calls, session: u32, correlation: u32) -> Option<u32> {
+        calls
+            .leave(session, 307, correlation)
+            .map(|call| call.correlation)
+    }
+
+    #[test]
+    fn nested_calls_are_left_from_the_inside_out() {
+        let calls = calls();
+        calls.enter(call(1, 10));
+        calls.enter(call(1, 11));
+        assert_eq!(left(&calls, 1, 12), None, "never entered");
+        assert_eq!(left(&calls, 1, 11), Some(11));
+        assert_eq!(left(&calls, 1, 11), None, "left once");
+        assert_eq!(left(&calls, 1, 10), Some(10));
+    }
+
+    #[test]
+    fn a_call_that_is_left_takes_those_inside_it_along() {
+        let calls = calls();
+        (10..13).for_each(|id| calls.enter(call(1, id)));
+        assert_eq!(left(&calls, 1, 10), Some(10));
+        assert_eq!(left(&calls, 1, 12), None);
+        assert_eq!(calls.depth.get(), 0);
+    }
+
+    #[test]
+    fn when_exits_are_missed_the_oldest_make_room() {
+        let calls = calls();
+        let deep = DEPTH as u32;
+        (0..deep + 3).for_each(|id| calls.enter(call(1, id)));
+        assert_eq!(calls.depth.get(), DEPTH);
+        assert_eq!(left(&calls, 1, 2), None, "the first three are gone");
+        assert_eq!(left(&calls, 1, deep + 2), Some(deep + 2));
+        assert_eq!(left(&calls, 1, 3), Some(3));
+    }
+
+    #[test]
+    fn calls_of_a_session_that_ended_inside_them_are_forgotten() {
+        let calls = calls();
+        calls.enter(call(1, 10));
+        calls.enter(call(1, 11));
+        assert_eq!(left(&calls, 2, 10), None, "ids may be given anew");
+        calls.enter(call(2, 10));
+        assert_eq!(calls.depth.get(), 1);
+        assert_eq!(left(&calls, 2, 10), Some(10));
+    }
+}
