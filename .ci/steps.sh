@@ -61,7 +61,7 @@ step_docs() {
 
 step_features() {
     parts tools
-    cargo hack check --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-validator -p launch-lineage
+    cargo hack clippy --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-validator -p launch-lineage -- -D warnings
 }
 
 step_benches() {
