@@ -23,7 +23,13 @@ fn program() -> &'static Path {
             .expect("target/<profile>/deps/<test>");
         let program = profile.join("examples").join("inference_server");
         let built = program.metadata().and_then(|file| file.modified()).ok();
-        if built < newest_source(&root.join("examples/inference_server")) {
+        let sources = ["examples/inference_server", "src", "validator/src"];
+        let crates = ["core", "tokio", "cupti", "sim"].map(|name| format!("lineage-{name}"));
+        let mut folders = sources
+            .iter()
+            .copied()
+            .chain(crates.iter().map(String::as_str));
+        if folders.any(|folder| built < newest_source(&root.join(folder))) {
             let mut cargo = Command::new(env!("CARGO"));
             cargo.args(["build", "--example", "inference_server", "--manifest-path"]);
             cargo.arg(root.join("Cargo.toml"));
@@ -242,8 +248,59 @@ fn a_real_gpu_that_is_not_there_is_a_clear_message_and_not_a_panic() {
         return;
     }
     assert!(ran.text.contains("no usable real gpu"), "{}", ran.text);
-    assert!(ran.text.contains("  next   "), "{}", ran.text);
+    assert!(ran.text.contains("next: "), "{}", ran.text);
     assert!(!ran.text.contains("panicked"), "{}", ran.text);
+}
+
+/// With the real CUPTI 12.9 and 13.5, with and without a real libcuda, and no device.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_real_cupti_that_cannot_work_is_a_clear_message_and_not_a_panic() {
+    let part = |variable: &str| {
+        let path = std::env::var_os(variable).filter(|path| !path.is_empty());
+        let required = std::env::var("LINEAGE_REQUIRE").unwrap_or_default();
+        assert!(
+            path.is_some() || !required.split(',').any(|part| part.trim() == "cupti"),
+            "{variable} is not set, and LINEAGE_REQUIRE asks for cupti: eval \"$(scripts/fetch-parts)\""
+        );
+        path.map(PathBuf::from)
+    };
+    let (Some(cupti_12), Some(cupti_13), Some(libcuda)) = (
+        part("LINEAGE_CUPTI_12"),
+        part("LINEAGE_CUPTI_13"),
+        part("LINEAGE_LIBCUDA"),
+    ) else {
+        eprintln!("skipped: the real libraries are not there (scripts/fetch-parts fetches them)");
+        return;
+    };
+    for cupti in [&cupti_12, &cupti_13] {
+        for libcuda in [None, Some(&libcuda)] {
+            let folder = Folder::new();
+            let folders = [Some(cupti), libcuda]
+                .into_iter()
+                .flatten()
+                .filter_map(|path| path.parent());
+            let path = std::env::join_paths(folders).expect("no colon in a path");
+            let output = command(
+                &folder,
+                &["--gpu", "real", "--requests", "8", "--arms", "0"],
+            )
+            .env("LD_LIBRARY_PATH", path)
+            .env("LINEAGE_CUPTI_LIBRARY", cupti)
+            .output()
+            .expect("the example starts");
+            let text = text(&output);
+            if output.status.code() == Some(0) {
+                eprintln!("skipped: this machine has a working gpu");
+                return;
+            }
+            assert_eq!(output.status.code(), Some(2), "{text}");
+            assert!(text.contains("no usable real gpu"), "{text}");
+            assert!(text.contains("no device evidence: "), "{text}");
+            assert!(text.contains("next: "), "{text}");
+            assert!(!text.contains("panicked"), "{text}");
+        }
+    }
 }
 
 #[test]
@@ -316,6 +373,16 @@ fn serve_answers_with_tokens_refuses_what_it_cannot_serve_and_ends_on_ctrl_c() {
     let refused = post(&address, r#"{"prompt": "", "max_tokens": 5}"#);
     assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
 
+    // A client that leaves in the middle of its answer is no fault.
+    let mut stream = TcpStream::connect(&address).expect("it listens");
+    let body = r#"{"prompt": "a kernel st", "max_tokens": 256}"#;
+    write_request(&mut stream, &address, body);
+    let mut first = [0; 16];
+    stream.read_exact(&mut first).expect("it begins to answer");
+    drop(stream);
+    let answer = post(&address, r#"{"prompt": "a kernel st", "max_tokens": 1}"#);
+    assert!(answer.contains(r#""text":"a""#), "{answer}");
+
     let interrupted = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
@@ -330,6 +397,14 @@ fn serve_answers_with_tokens_refuses_what_it_cannot_serve_and_ends_on_ctrl_c() {
 #[cfg(unix)]
 fn post(address: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
+    write_request(&mut stream, address, body);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer
+}
+
+#[cfg(unix)]
+fn write_request(stream: &mut TcpStream, address: &str, body: &str) {
     write!(
         stream,
         "POST /generate HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
@@ -337,7 +412,4 @@ fn post(address: &str, body: &str) -> String {
         body.len()
     )
     .expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    answer
 }

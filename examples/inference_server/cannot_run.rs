@@ -39,8 +39,8 @@ impl fmt::Display for CannotRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "inference_server cannot run: {}", self.what)?;
         if let Some(besides) = &self.besides {
-            writeln!(f, "  seen   {besides}")?;
+            writeln!(f, "  seen: {besides}")?;
         }
-        write!(f, "  next   {}", self.next)
+        write!(f, "  next: {}", self.next)
     }
 }

@@ -1,5 +1,6 @@
 //! Which GPU to run on.
 
+use launch_lineage::Cupti;
 use lineage_sim::{Config, CuptiVersion, RuntimeCalls};
 
 use crate::cannot_run::CannotRun;
@@ -19,6 +20,18 @@ pub struct Gpu {
     pub simulated: Option<lineage_sim::Gpu>,
     /// What it is and why it was taken, in one line.
     pub description: String,
+}
+
+impl Gpu {
+    /// The device evidence that belongs to it.
+    pub fn cupti(&self) -> Cupti {
+        match self.simulated {
+            // The simulated CUPTI is in the process already, under this name; what the environment
+            // says is meant for a real one.
+            Some(_) => Cupti::new().library("libcupti.so"),
+            None => Cupti::new(),
+        }
+    }
 }
 
 /// Chooses as `--gpu` says.

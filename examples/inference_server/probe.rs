@@ -1,6 +1,7 @@
 //! Tries the real GPU in a child process: a driver that hangs or crashes, or a library that is
 //! missing, must not take the server along. The child is this same program with a hidden option.
 
+use std::ffi::CStr;
 use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Command, ExitCode, Stdio};
@@ -123,31 +124,25 @@ pub fn main() -> ExitCode {
 
 /// Everything that the server will need of the GPU, once.
 fn try_real() -> Probed {
-    // SAFETY: opens the library that any CUDA program opens, and closes it again.
-    if !unsafe { cudarc::driver::sys::is_culib_present() } {
-        return Probed::not(
-            "no CUDA driver (libcuda) is installed here",
-            None,
-            "install the NVIDIA driver",
-        );
-    }
     // Lineage first: CUPTI wants its clock before the first context is made.
     let lineage = match Lineage::builder().device(Cupti::new()).start() {
         Ok(lineage) => lineage,
         Err(error) => return Probed::not(error.to_string(), None, "run it again"),
     };
-    let outcome = catch_unwind(AssertUnwindSafe(answer_once));
+    // SAFETY: opens the library that any CUDA program opens, and closes it again.
+    let outcome = if unsafe { cudarc::driver::sys::is_culib_present() } {
+        catch_unwind(AssertUnwindSafe(answer_once))
+    } else {
+        Ok(Err(Failure {
+            what: "no CUDA driver (libcuda) is installed here".to_owned(),
+            next: "install the NVIDIA driver",
+        }))
+    };
     let report = lineage.shutdown(Duration::from_secs(10));
     let evidence = report.device.to_string();
     let name = match outcome {
         Ok(Ok(name)) => name,
-        Ok(Err(what)) => {
-            return Probed::not(
-                what,
-                Some(evidence),
-                "see whether nvidia-smi lists a device",
-            );
-        }
+        Ok(Err(failure)) => return Probed::not(failure.what, Some(evidence), failure.next),
         Err(panic) => resume_unwind(panic),
     };
     match report.device {
@@ -162,39 +157,47 @@ fn try_real() -> Probed {
     }
 }
 
+/// Why the GPU gave no right answer.
+struct Failure {
+    what: String,
+    next: &'static str,
+}
+
+impl From<DriverError> for Failure {
+    fn from(error: DriverError) -> Self {
+        let text = |found: Result<&CStr, DriverError>| {
+            found.map_or_else(|_| "?".into(), |text| text.to_string_lossy().into_owned())
+        };
+        Self {
+            what: format!(
+                "the CUDA driver answers {} ({})",
+                text(error.error_name()),
+                text(error.error_string())
+            ),
+            next: "see whether nvidia-smi lists a device",
+        }
+    }
+}
+
 /// One short answer, compared with the reference.
-fn answer_once() -> Result<String, String> {
+fn answer_once() -> Result<String, Failure> {
     const PROMPT: &[u8] = b"a kernel ";
     let weights = Weights::new();
-    let name = CudaContext::new(0)
-        .and_then(|context| context.name())
-        .map_err(in_words)?;
-    let mut device = Device::open(&weights).map_err(in_words)?;
+    let name = CudaContext::new(0)?.name()?;
+    let mut device = Device::open(&weights)?;
     let found = Epoch::declare("probe").launch(|| {
         device.prefill(1, 0, PROMPT)?;
         device.form_batch(1, &[0])?;
         let tokens = (0..4).map(|_| device.decode(1, 1).map(|answer| answer.tokens[0].byte));
-        tokens.collect::<Result<Vec<u8>, _>>()
-    });
+        tokens.collect::<Result<Vec<u8>, DriverError>>()
+    })?;
     let expected = reference::answer(&weights, PROMPT, 4);
-    if found
-        .map_err(in_words)?
-        .iter()
-        .eq(expected.iter().map(|token| &token.byte))
-    {
+    if expected.iter().map(|token| &token.byte).eq(&found) {
         Ok(name)
     } else {
-        Err(format!("{name} gives another answer than the reference"))
+        Err(Failure {
+            what: format!("{name} gives another answer than the reference"),
+            next: "report this with the driver's version",
+        })
     }
-}
-
-fn in_words(error: DriverError) -> String {
-    let text = |found: Result<&std::ffi::CStr, DriverError>| {
-        found.map_or_else(|_| "?".into(), |text| text.to_string_lossy().into_owned())
-    };
-    format!(
-        "the CUDA driver answers {} ({})",
-        text(error.error_name()),
-        text(error.error_string())
-    )
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use launch_lineage::{Cupti, DeviceEvidence, Lineage, LineageBuilder, LineageExt as _};
+use launch_lineage::{DeviceEvidence, Lineage, LineageBuilder, LineageExt as _};
 use lineage_core::ledger::Writer;
 use tokio::runtime::Runtime;
 
@@ -25,6 +25,9 @@ use crate::truth::Labels;
 
 /// How long CUPTI and the drain thread get to hand over what they have.
 const SHUTDOWN: Duration = Duration::from_secs(20);
+/// Records in each thread's ring (4 MiB): enough for a whole run of 500 requests, since on a busy
+/// machine the thread that empties the rings may not run for a while.
+const RING: usize = 1 << 16;
 /// Observations and rows that are kept for the check, roughly 200 bytes each.
 const KEEP: usize = 8_000_000;
 
@@ -173,8 +176,9 @@ impl<'a> Setting<'a> {
         let lineage = self.start(
             Lineage::builder()
                 .service("inference_server")
-                .device(Cupti::new())
+                .device(self.gpu.cupti())
                 .sink(Writer::new(file))
+                .ring_capacity(RING)
                 .keep_in_memory(KEEP),
         )?;
         if let DeviceEvidence::Absent { why } = lineage.report().device {

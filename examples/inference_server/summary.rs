@@ -1,10 +1,9 @@
 //! What came out: for a person, as JSON, and as an exit status.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use launch_lineage::fault::FaultCode;
 use lineage_core::totals::Totals;
 use serde_json::{Map, Value, json};
 
@@ -78,7 +77,7 @@ impl Summary {
         let mut table = Table(String::new());
         let checked = &self.first().checked;
         table.gap();
-        self.what_was_done(&mut table);
+        self.what_was_done(&mut table, options);
         table.gap();
         joins(&mut table, checked);
         if let Some(what) = options.sabotage {
@@ -95,20 +94,16 @@ impl Summary {
                 );
             }
         }
-        if let Some((off, on)) = self.medians() {
+        if let (Some(off), Some(on)) = (Spread::of(&self.rates.off), Spread::of(&self.rates.on)) {
             table.gap();
-            let runs = self.rates.on.len();
             let note = format!(
-                "with lineage on; {} off; on/off {:.3}{}",
-                grouped(off.round() as u64),
-                on / off,
-                if runs > 1 {
-                    format!("; medians of {runs} runs each, in turn")
-                } else {
-                    String::new()
-                }
+                "with lineage on, {off} off; on/off {:.3}",
+                on.median / off.median
             );
-            table.row("requests/s", on.round() as u64, Tone::Plain, &note);
+            table.row("requests/s", on.median.round() as u64, Tone::Plain, &note);
+            for line in on.against(&off) {
+                table.line("", &line);
+            }
         }
         table.gap();
         let path = shown(&self.ledger);
@@ -122,7 +117,7 @@ impl Summary {
         table.0
     }
 
-    fn what_was_done(&self, table: &mut Table) {
+    fn what_was_done(&self, table: &mut Table, options: &Options) {
         let Recorded {
             work,
             loaded,
@@ -137,7 +132,8 @@ impl Summary {
         table.gap();
         let answers = loaded.map_or_else(String::new, |loaded| {
             format!(
-                "{} tokens, every answer equal to the plain Rust reference",
+                "{} at once; {} tokens, every answer equal to the plain Rust reference",
+                options.concurrency,
                 grouped(loaded.tokens)
             )
         });
@@ -202,10 +198,6 @@ impl Summary {
         format!("  {colour}{what}{PLAIN}{note}\n")
     }
 
-    fn medians(&self) -> Option<(f64, f64)> {
-        Some((median(&self.rates.off)?, median(&self.rates.on)?))
-    }
-
     /// Writes `--json`.
     pub fn write_json(&self, options: &Options) -> Result<(), CannotRun> {
         let Some(path) = &options.json else {
@@ -247,6 +239,7 @@ impl Summary {
                 Judged::ByTruth(_) => "truth carried by data",
                 Judged::ByValidator { .. } => "the validator alone",
             },
+            "boundaries_without_external_id": totals.external_missing,
             "joins": {
                 "external_and_callback": totals.bound_by.external_and_callback,
                 "external_only": totals.bound_by.external_only,
@@ -255,8 +248,8 @@ impl Summary {
             },
             "faults": faults,
             "broken": broken,
-            "requests_per_second_off": median(&self.rates.off),
-            "requests_per_second_on": median(&self.rates.on),
+            "requests_per_second_off": Spread::of(&self.rates.off).map(|rates| rates.median),
+            "requests_per_second_on": Spread::of(&self.rates.on).map(|rates| rates.median),
             "runs_off": self.rates.off,
             "runs_on": self.rates.on,
             "right": self.is_right(),
@@ -323,26 +316,30 @@ fn joins(table: &mut Table, checked: &Checked) {
         &reasons.join(", "),
     );
 
-    let judged = match &checked.judged {
-        Judged::ByTruth(score) => {
+    let (lost, wrong) = match &checked.judged {
+        Judged::ByTruth(score) => (
             format!(
-                "against the truth that the data of {} operations carried",
+                "joined to nobody, by the truth that {} operations carried in their data",
                 grouped(score.operations)
-            )
-        }
-        Judged::ByValidator { why, .. } => format!("by the validator alone: {why}"),
+            ),
+            "joined to other requests than the truth's".to_owned(),
+        ),
+        Judged::ByValidator { why, .. } => (
+            "whose call, record or epoch is missing, by the validator".to_owned(),
+            format!("of which the records contradict one another; {why}"),
+        ),
     };
     table.row(
         "lost",
         checked.lost(),
         Tone::zero_is_good(checked.lost()),
-        &judged,
+        &lost,
     );
     table.row(
         "wrong",
         checked.wrong(),
         Tone::zero_is_good(checked.wrong()),
-        &judged,
+        &wrong,
     );
     if let Judged::ByTruth(score) = &checked.judged {
         for example in &score.examples {
@@ -350,11 +347,11 @@ fn joins(table: &mut Table, checked: &Checked) {
         }
     }
     let faults = checked.faults.values().sum();
-    let note = match faults {
-        0 => "by the validator, which derives every join with its own code".to_owned(),
-        _ => format!("seen by the validator: {}", by_code(checked)),
-    };
-    table.row("faults", faults, Tone::zero_is_good(faults), &note);
+    let note = "seen by the validator, which derives every join with its own code";
+    table.row("faults", faults, Tone::zero_is_good(faults), note);
+    for (code, count) in &checked.faults {
+        table.line("", &format!("{:>7}  {code}", grouped(*count)));
+    }
 }
 
 fn evidence(checked: &Checked) -> String {
@@ -362,17 +359,6 @@ fn evidence(checked: &Checked) -> String {
     text.strip_prefix("device evidence: ")
         .unwrap_or(&text)
         .to_owned()
-}
-
-fn by_code(checked: &Checked) -> String {
-    let codes: Vec<_> = checked
-        .faults
-        .iter()
-        .map(|(code, count): (&FaultCode, &u64)| {
-            format!("{} {} {}", code.code(), code.name(), grouped(*count))
-        })
-        .collect();
-    codes.join(", ")
 }
 
 /// Names, numbers and notes in three columns.
@@ -427,14 +413,55 @@ fn grouped(number: u64) -> String {
     text
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        even if even.is_multiple_of(2) => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
-        _ => Some(sorted[middle]),
+/// Requests per second of several runs.
+struct Spread {
+    least: f64,
+    median: f64,
+    greatest: f64,
+    runs: usize,
+}
+
+impl Spread {
+    fn of(rates: &[f64]) -> Option<Self> {
+        let mut sorted = rates.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (least, greatest) = (*sorted.first()?, *sorted.last()?);
+        let upper = sorted.len() / 2;
+        let lower = (sorted.len() - 1) / 2;
+        Some(Self {
+            least,
+            median: f64::midpoint(sorted[lower], sorted[upper]),
+            greatest,
+            runs: sorted.len(),
+        })
+    }
+
+    /// How much the figures are worth.
+    fn against(&self, off: &Self) -> Vec<String> {
+        if self.runs == 1 {
+            return vec!["one short run each: no measure of the difference".to_owned()];
+        }
+        let overlap = self.greatest >= off.least && off.greatest >= self.least;
+        let worth = if overlap {
+            "the ranges overlap: no difference is shown"
+        } else {
+            "the ranges are apart"
+        };
+        vec![
+            format!("medians of {} runs each, in turn", self.runs),
+            format!("on {}, off {}; {worth}", self.range(), off.range()),
+        ]
+    }
+
+    fn range(&self) -> String {
+        let whole = |rate: f64| grouped(rate.round() as u64);
+        format!("{} to {}", whole(self.least), whole(self.greatest))
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&grouped(self.median.round() as u64))
     }
 }
 

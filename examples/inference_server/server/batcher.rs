@@ -33,6 +33,15 @@ struct Batch {
     epoch: Epoch,
 }
 
+impl Batch {
+    fn step(self) -> Self {
+        Self {
+            label: self.label,
+            epoch: self.epoch.step(),
+        }
+    }
+}
+
 /// The task between the handlers and the engine.
 pub(super) struct Batcher {
     engine: Engine,
@@ -63,24 +72,23 @@ impl Batcher {
             if arrived.is_empty() && self.running.is_empty() {
                 break;
             }
-            let joined = !arrived.is_empty();
             let prefills = self.admit(arrived);
+            if self.running.is_empty() {
+                continue;
+            }
             let (current, formed) = match batch.take() {
                 // The same members as before: the next step of the same batch.
-                Some(last) if !joined => (
-                    Batch {
-                        epoch: last.epoch.step(),
-                        ..last
-                    },
-                    false,
-                ),
-                // N requests, one batch.
-                _ => (self.form(), true),
+                Some(last) if prefills.is_empty() => (last.step(), None),
+                _ => {
+                    let formed = self.form();
+                    let slots = self.running.iter().map(|member| member.slot);
+                    (formed, Some(slots.collect()))
+                }
             };
             let step = Step {
                 label: current.label,
                 members: self.running.len(),
-                formed: formed.then(|| self.running.iter().map(|member| member.slot).collect()),
+                formed,
             };
             self.work.steps += 1;
             let turn = Turn {
@@ -120,19 +128,20 @@ impl Batcher {
         let mut prefills = Vec::with_capacity(arrived.len());
         for job in arrived {
             let (mut job, epoch) = self.sabotage.open(job);
-            let Some(slot) = self.free.pop() else {
+            if job.reply.is_closed() {
+                // The client left while the job waited: that it never launches is no fault.
+                epoch.cancel();
                 continue;
-            };
+            }
             self.work.requests += 1;
-            let prompt = std::mem::take(&mut job.prompt);
-            prefills.push(carried_by(
-                &epoch,
-                Prefill {
-                    label: job.number,
-                    slot,
-                    prompt,
-                },
-            ));
+            // `take` takes no more jobs than there are free slots.
+            let slot = self.free.pop().unwrap_or_default();
+            let prefill = Prefill {
+                label: job.number,
+                slot,
+                prompt: std::mem::take(&mut job.prompt),
+            };
+            prefills.push(carried_by(&epoch, prefill));
             self.running.push(Running {
                 job,
                 slot,
@@ -143,17 +152,12 @@ impl Batcher {
         prefills
     }
 
+    /// N requests, one batch. Its label, by which the truth is scored, comes from the jobs' own data.
     fn form(&mut self) -> Batch {
         self.work.batches += 1;
-        // What the truth is scored by comes from the jobs' own data.
-        let label = self.labels.batch(
-            self.running
-                .iter()
-                .map(|member| member.job.number)
-                .collect(),
-        );
+        let numbers = self.running.iter().map(|member| member.job.number);
         Batch {
-            label,
+            label: self.labels.batch(numbers.collect()),
             epoch: Epoch::merge(&self.running),
         }
     }
