@@ -57,10 +57,10 @@
 //! `Send`. A guard that is held across an `.await` would leave its epoch on the thread for whatever
 //! task is polled next, so this does not compile:
 //!
-//! ```compile_fail,E0277
+//! ```compile_fail
 //! # async fn device_is_ready() {}
+//! # fn needs_send<T: Send>(_: T) {}
 //! let request = lineage_core::Epoch::declare("request");
-//! fn needs_send<T: Send>(_: T) {}
 //! needs_send(async move {
 //!     let scope = request.enter();
 //!     device_is_ready().await; // `scope` is alive here, and it is not `Send`
@@ -68,14 +68,27 @@
 //! });
 //! ```
 //!
-//! and this does:
+//! A guard that ends before the `.await` compiles:
 //!
 //! ```
 //! # async fn device_is_ready() {}
+//! # fn needs_send<T: Send>(_: T) {}
+//! let request = lineage_core::Epoch::declare("request");
+//! needs_send(async move {
+//!     let scope = request.enter();
+//!     drop(scope);
+//!     device_is_ready().await;
+//! });
+//! ```
+//!
+//! and what is to be current across it is given to the future:
+//!
+//! ```
+//! # async fn device_is_ready() {}
+//! # fn needs_send<T: Send>(_: T) {}
 //! use lineage_tokio::FutureExt as _;
 //!
 //! let request = lineage_core::Epoch::declare("request");
-//! fn needs_send<T: Send>(_: T) {}
 //! needs_send(async { device_is_ready().await }.in_epoch(request));
 //! ```
 //!

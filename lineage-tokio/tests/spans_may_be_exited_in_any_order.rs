@@ -52,6 +52,31 @@ fn the_newest_that_is_still_open_is_current() {
 }
 
 #[test]
+fn of_two_entries_of_one_span_the_newer_ends_first() {
+    let ((), report) = recorded(|lineage| {
+        let subscriber = tracing_subscriber::registry().with(lineage.layer());
+        tracing::subscriber::with_default(subscriber, || {
+            let [a, b, c] = std::array::from_fn(
+                |_| info_span!(parent: None, "request", launch_epoch = tracing::field::Empty),
+            );
+            let of = |span: &Span| span.launch_epoch().expect("the layer is there");
+            let (a1, b1) = (a.enter(), b.enter());
+            let (a2, c1) = (a.enter(), c.enter());
+            // One of A's two guards ends, and the layer is told of the span alone: A, B, C is left.
+            drop(a2);
+            assert_eq!(current(), of(&c));
+            drop(c1);
+            assert_eq!(current(), of(&b));
+            drop(b1);
+            assert_eq!(current(), of(&a));
+            drop(a1);
+            assert_eq!(current(), None);
+        });
+    });
+    assert_eq!(report.misuses(), []);
+}
+
+#[test]
 fn spans_and_scopes_of_the_core_may_be_mixed() {
     let ((), report) = recorded(|lineage| {
         let subscriber = tracing_subscriber::registry().with(lineage.layer());
