@@ -3,7 +3,7 @@
 use lineage_core::id::{Attribution, CorrelationId, HostNanos, LaunchEpoch, ThreadKey};
 use lineage_core::observation::{ApiId, LinkKind, Operation, Scope, Site};
 
-use crate::derive::{LogicalCall, Process};
+use crate::derive::{Handoffs, LogicalCall, Process};
 use crate::finding::{About, EvidenceLine};
 
 /// Characters of a name that are shown.
@@ -246,6 +246,10 @@ impl Process<'_> {
             }
             shown.push(epoch.id.get());
             lines.push(line(label, self.epoch(epoch)));
+            // The way it came last is where a mix-up would have been.
+            if let Some(handoff) = self.epochs.handoffs_of(epoch.id).next_back() {
+                lines.extend(self.handoff_evidence(handoff));
+            }
             for linked in self.epochs.parents(epoch.id).iter().take(CHAIN).rev() {
                 let label = match linked.kind {
                     LinkKind::Fork => "forked from",
@@ -274,8 +278,32 @@ impl Process<'_> {
         )
     }
 
-    pub(crate) fn handoff_site(&self, at: Option<&Site>) -> String {
-        site(at)
+    /// Where a handoff was sent, and where it was received.
+    pub(crate) fn handoff_evidence(&self, handoff: &Handoffs<'_>) -> Vec<EvidenceLine> {
+        let mut lines = Vec::new();
+        if let Some(sent) = handoff.sent {
+            let (from, place) = (self.thread(sent.thread), site(sent.site.as_ref()));
+            let when = self.time(sent.at);
+            lines.push(line("sent", format!("on {from}{place}, {when}")));
+        }
+        let received = match (handoff.received.first(), handoff.abandoned) {
+            (Some(received), _) => {
+                format!(
+                    "on {}, {}",
+                    self.thread(received.thread),
+                    self.time(received.at)
+                )
+            }
+            (None, Some(abandoned)) => {
+                format!(
+                    "nowhere: dropped with its work, {}",
+                    self.time(abandoned.at)
+                )
+            }
+            (None, None) => "nowhere, and not dropped with its work either".to_owned(),
+        };
+        lines.push(line("received", received));
+        lines
     }
 }
 

@@ -122,8 +122,13 @@ impl Finding {
         self
     }
 
+    /// With this evidence; what it says twice is kept once.
     pub(crate) fn evidence(mut self, evidence: Vec<EvidenceLine>) -> Self {
-        self.evidence = evidence;
+        for line in evidence {
+            if !self.evidence.contains(&line) {
+                self.evidence.push(line);
+            }
+        }
         self
     }
 }

@@ -120,6 +120,8 @@ fn a_faulty_session_fails_with_the_calls_their_evidence_and_what_to_do() {
 #[test]
 fn the_chain_of_epochs_above_a_faulty_call_is_shown() {
     let mut recording = Recording::sound();
+    recording.send(1, 1, 10, 150);
+    recording.receive(1, 1, 10, 160);
     recording.declare(2, 10, 200);
     recording.link(2, LinkKind::Merge, 1, 201);
     recording.launch(&Launch {
@@ -132,6 +134,7 @@ fn the_chain_of_epochs_above_a_faulty_call_is_shown() {
         "its scope was entered by task 5, and the call was made by task 6",
         "epoch       2.1 \"generate\" declared at src/server.rs:41:9 on thread 10 \"engine\"",
         "serves      1.1 \"generate\" declared at src/server.rs:41:9",
+        "sent        on thread 10 \"engine\" at src/queue.rs:7:1",
     ] {
         assert!(text.contains(part), "{part:?} is not in:\n{text}");
     }

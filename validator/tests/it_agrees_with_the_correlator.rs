@@ -156,7 +156,7 @@ fn no_id_twice(world: &World) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(world::cases(128))]
 
     #[test]
     fn on_sound_sessions(world in either()) {

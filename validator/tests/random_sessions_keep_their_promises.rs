@@ -11,14 +11,6 @@ use proptest::prelude::*;
 use recording::*;
 use world::*;
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 fn codes(recording: &Recording) -> Vec<(FaultCode, u64)> {
     recording.codes()
 }
@@ -32,7 +24,7 @@ fn with_inner_step() -> impl Strategy<Value = (World, usize)> {
 }
 
 proptest! {
-    #![proptest_config(cases(96))]
+    #![proptest_config(world::cases(96))]
 
     #[test]
     fn a_sound_session_has_no_fault_and_every_binding_is_the_true_one(world in worlds()) {
@@ -365,7 +357,7 @@ fn soup() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(cases(512))]
+    #![proptest_config(world::cases(512))]
 
     #[test]
     fn no_recording_whatever_makes_the_validator_panic(

@@ -130,7 +130,7 @@ fn not_received(
             "the {kind} was sent with epoch {}, and its epoch was never taken out",
             sent.handoff.epoch
         );
-        let mut evidence = handoff_evidence(process, handoff);
+        let mut evidence = process.handoff_evidence(handoff);
         evidence.extend(process.epoch_evidence(sent.handoff.epoch));
         Finding::new(
             FaultCode::L05,
@@ -157,7 +157,7 @@ fn contradicting(
         findings.raise(code, || {
             Finding::new(code, process.ordinal, About::Handoff(handoff.id), detail)
                 .at(Some(sent.at))
-                .evidence(handoff_evidence(process, handoff))
+                .evidence(process.handoff_evidence(handoff))
         });
     };
     if sent.handoff.epoch != received.handoff.epoch {
@@ -175,33 +175,4 @@ fn contradicting(
             format!("it was received {early} before it was sent"),
         );
     }
-}
-
-fn handoff_evidence(process: &Process<'_>, handoff: &Handoffs<'_>) -> Vec<EvidenceLine> {
-    let mut lines = Vec::new();
-    if let Some(sent) = handoff.sent {
-        let site = process.handoff_site(sent.site.as_ref());
-        let text = format!(
-            "on {}{site}, {}",
-            process.thread(sent.thread),
-            process.time(sent.at)
-        );
-        lines.push(EvidenceLine {
-            label: "sent",
-            text,
-        });
-    }
-    let received = match handoff.received.first() {
-        Some(received) => format!(
-            "on {}, {}",
-            process.thread(received.thread),
-            process.time(received.at)
-        ),
-        None => "nowhere, and not dropped with its work either".to_owned(),
-    };
-    lines.push(EvidenceLine {
-        label: "received",
-        text: received,
-    });
-    lines
 }

@@ -18,6 +18,8 @@ pub(crate) struct Epochs<'a> {
     by_earlier: Vec<&'a Linked>,
     arrivals: Vec<Arrival>,
     handoffs: Vec<Handoffs<'a>>,
+    /// Handoffs by the epoch they were sent with.
+    handoffs_of: Vec<(EpochId, usize)>,
     /// When the first epoch of the process was declared.
     pub(crate) first_declaration: Option<HostNanos>,
 }
@@ -112,6 +114,12 @@ impl<'a> Epochs<'a> {
         }));
         arrivals.sort_unstable();
 
+        let handoffs = handoffs(gathered);
+        let sent = handoffs.iter().enumerate();
+        let sent = sent.filter_map(|(at, handoff)| Some((handoff.sent?.handoff.epoch.id, at)));
+        let mut handoffs_of: Vec<(EpochId, usize)> = sent.collect();
+        handoffs_of.sort_unstable();
+
         Self {
             declared,
             versions,
@@ -120,7 +128,8 @@ impl<'a> Epochs<'a> {
             by_later,
             by_earlier,
             arrivals,
-            handoffs: handoffs(gathered),
+            handoffs,
+            handoffs_of,
             first_declaration,
         }
     }
@@ -169,6 +178,15 @@ impl<'a> Epochs<'a> {
     /// All handoffs, in order of their numbers.
     pub(crate) fn handoffs(&self) -> &[Handoffs<'a>] {
         &self.handoffs
+    }
+
+    /// The handoffs of an epoch, in order of their numbers.
+    pub(crate) fn handoffs_of(
+        &self,
+        id: EpochId,
+    ) -> impl DoubleEndedIterator<Item = &Handoffs<'a>> {
+        let of_epoch = range(&self.handoffs_of, id, |(epoch, _)| *epoch);
+        of_epoch.iter().filter_map(|(_, at)| self.handoffs.get(*at))
     }
 
     /// Whether recorded edges bring this epoch to a thread, or to a task, by then; `None` if the

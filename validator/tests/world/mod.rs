@@ -11,6 +11,17 @@ use proptest::prelude::*;
 
 use crate::recording::{Launch, Recording, api, at, epoch};
 
+/// So many cases, unless the environment asks for another number.
+pub fn cases(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    ProptestConfig {
+        cases: if asked { default.cases } else { cases },
+        failure_persistence: None,
+        ..default
+    }
+}
+
 /// One launch of a world.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
