@@ -46,7 +46,7 @@ impl Session {
             }
             return;
         }
-        let lost = one_is_due && !(beyond_device && !self.ended);
+        let lost = one_is_due && (!beyond_device || self.ended);
         let mut faults = FaultSet::default();
         if lost {
             faults.add(FaultCode::L03);
@@ -119,11 +119,9 @@ impl Session {
             let given = entry.is_given() || entry.satisfied;
             if entry.fenced && given && entry.waiting.is_empty() {
                 self.leave_timeline(slot);
-                match self.calls.get(slot).kept {
+                if self.calls.get(slot).kept == Kept::Open {
                     // One of many may still come, from a buffer that was held for a long time.
-                    Kept::Open => self.keep(slot, Kept::Joined, context),
-                    Kept::Joined => self.forget(slot, context),
-                    Kept::Lost => {}
+                    self.keep(slot, Kept::Joined, context);
                 }
             } else if entry.end().is_some_and(|end| end.0 <= fenced) {
                 self.conclude(slot, Allowed::FENCED, context);
@@ -137,7 +135,7 @@ impl Session {
         let due = self
             .callless
             .iter()
-            .take_while(|(_, since)| since + 1 <= proven_by)
+            .take_while(|(_, since)| *since < proven_by)
             .count();
         let due: Vec<(CallRef, u64)> = self.callless.drain(..due).collect();
         let mut later = Vec::new();

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit::Effect;
 use super::threads::Containment;
+use super::unwrap::{RETIRE_AFTER, id_of};
 use crate::id::{CorrelationId, HostNanos, PackedEpoch, UnwrappedCorrelationId};
 use crate::observation::{ActivityKind, ApiDomain, ApiRecord, Call, Operation, OperationsDue};
 
@@ -105,7 +106,11 @@ impl Entry {
 
     /// Its id for a row.
     pub(super) fn correlation(&self) -> UnwrappedCorrelationId {
-        UnwrappedCorrelationId(if self.key < WITHOUT_ID { self.key } else { 0 })
+        if self.key < WITHOUT_ID {
+            id_of(self.key)
+        } else {
+            UnwrappedCorrelationId(0)
+        }
     }
 
     /// Whether any record of the call itself has come.
@@ -298,7 +303,7 @@ impl Calls {
         ]
         .into_iter()
         .flatten()
-        .filter(|key| newest.abs_diff(*key) < super::unwrap::RETIRE_AFTER)
+        .filter(|key| newest.abs_diff(*key) < RETIRE_AFTER)
         .filter_map(|key| self.find(key))
         .filter(|&slot| self.get(slot).is_call())
         .collect()

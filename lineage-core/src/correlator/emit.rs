@@ -1,7 +1,5 @@
 //! What goes out: rows and faults, and their effect on the totals.
 
-use std::collections::VecDeque;
-
 use super::join::Joined;
 use crate::fault::{FaultCode, FaultFamily};
 use crate::id::{HostNanos, LaunchEpoch, ProcessOrdinal};
@@ -148,8 +146,8 @@ impl Effect {
 /// Rows and faults on their way out, and the totals.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    rows: VecDeque<Row>,
-    faults: VecDeque<LooseFault>,
+    rows: Vec<Row>,
+    faults: Vec<LooseFault>,
     undrained: usize,
     /// Forgotten since the last drain, by process.
     forgotten: Vec<(ProcessOrdinal, u64)>,
@@ -171,24 +169,36 @@ impl Outbox {
             earlier.apply(&mut self.totals, |count| *count = count.saturating_sub(1));
         }
         effect.apply(&mut self.totals, |count| *count += 1);
-        if self.rows.len() >= self.undrained {
-            let process = self.rows.pop_front().map_or(row.process, |row| row.process);
-            self.forget(process, 1);
-        }
-        self.rows.push_back(row);
+        self.forget_oldest(|out| &mut out.rows, |row| row.process);
+        self.rows.push(row);
     }
 
     /// Gives a fault that belongs to no row.
     pub(super) fn fault(&mut self, fault: LooseFault) {
         *self.totals.faults.of(fault.code) += fault.count;
-        if self.faults.len() >= self.undrained {
-            let process = self
-                .faults
-                .pop_front()
-                .map_or(fault.process, |fault| fault.process);
+        self.forget_oldest(|out| &mut out.faults, |fault| fault.process);
+        self.faults.push(fault);
+    }
+
+    /// Makes room where nobody drains: the oldest eighth gives way at once, since moving the rest up
+    /// is dear.
+    fn forget_oldest<T>(
+        &mut self,
+        list: fn(&mut Self) -> &mut Vec<T>,
+        of: fn(&T) -> ProcessOrdinal,
+    ) {
+        let bound = self.undrained;
+        let list = list(self);
+        if list.len() < bound {
+            return;
+        }
+        let oldest: Vec<ProcessOrdinal> = list
+            .drain(..(bound / 8).max(1))
+            .map(|gone| of(&gone))
+            .collect();
+        for process in oldest {
             self.forget(process, 1);
         }
-        self.faults.push_back(fault);
     }
 
     /// Notes that something was forgotten to stay within the limits.
@@ -212,8 +222,17 @@ impl Outbox {
                 format!("the correlator forgot the oldest {count} it held: its limits are reached");
             self.fault(loose(process, FaultCode::L07, None, None, count, detail));
         }
-        rows.extend(self.rows.drain(..));
-        faults.extend(self.faults.drain(..));
+        move_all(&mut self.rows, rows);
+        move_all(&mut self.faults, faults);
+    }
+}
+
+/// Appends, and leaves what was taken from with room for as many again.
+fn move_all<T>(from: &mut Vec<T>, to: &mut Vec<T>) {
+    if to.is_empty() {
+        std::mem::swap(from, to);
+    } else {
+        to.append(from);
     }
 }
 

@@ -24,8 +24,8 @@ use crate::observation::{
     Declared, Handoff, LinkKind, Linked, Mark, Marked, Received, Retired, RetiredAs, Sent, Stepped,
 };
 
-/// Flushes after which no ring holds a record from before the first of them any more: a ring is
-/// emptied before every flush is reported.
+/// Flushes after which no ring holds a record from before them any more: at most one is reported
+/// between two readings of the rings.
 pub(super) const AGED_AFTER: u64 = 2;
 
 /// Retired epochs that wait to be decided where there is no device evidence, and so no flush.
@@ -143,6 +143,14 @@ pub(super) struct Deciding<'a> {
     pub(super) out: &'a mut Outbox,
 }
 
+impl Deciding<'_> {
+    /// Records of declaration and retirement may come in either order.
+    fn count_live(&mut self) {
+        let epochs = &mut self.out.totals.epochs;
+        epochs.live = epochs.declared.saturating_sub(epochs.retired);
+    }
+}
+
 impl Epochs {
     pub(super) fn get(&self, epoch: LaunchEpoch) -> Option<&EpochState> {
         self.states.get(&epoch.id.get())
@@ -155,7 +163,7 @@ impl Epochs {
 
     pub(super) fn declare(&mut self, declared: &Declared, context: &mut Deciding<'_>) {
         context.out.totals.epochs.declared += 1;
-        context.out.totals.epochs.live += 1;
+        context.count_live();
         self.first_declared = Some(
             self.first_declared
                 .map_or(declared.at, |first| first.min(declared.at)),
@@ -298,7 +306,7 @@ impl Epochs {
 
     pub(super) fn retire(&mut self, retired: &Retired, context: &mut Deciding<'_>) {
         context.out.totals.epochs.retired += 1;
-        context.out.totals.epochs.live = context.out.totals.epochs.live.saturating_sub(1);
+        context.count_live();
         let mut next = Some(retired.epoch.id.get());
         let mut work = Some(retired.epoch);
         while let Some(id) = next {

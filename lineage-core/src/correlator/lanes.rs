@@ -82,12 +82,9 @@ impl Lanes {
         };
         self.proven_by_any = self.proven_by_any.max(number);
         let lane = self.lane(tid, bound);
-        if lane.proven.is_none_or(|proven| proven < asked)
-            && lane.fenced.is_none_or(|at| at < asked)
-        {
-            if lane.proven.replace(asked).is_none() {
-                self.proven.push(tid);
-            }
+        let is_later = |known: Option<u64>| known.is_none_or(|known| known < asked);
+        if is_later(lane.proven) && is_later(lane.fenced) && lane.proven.replace(asked).is_none() {
+            self.proven.push(tid);
         }
     }
 

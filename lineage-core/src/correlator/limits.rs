@@ -13,15 +13,15 @@ pub struct Limits {
     /// The clock's error in nanoseconds: an order of two times is only called impossible beyond
     /// it. Default 1,000.
     pub epsilon_ns: u64,
-    /// Calls and operations of one CUPTI session that are not joined yet. About 600 bytes each.
+    /// Calls and operations of one CUPTI session that are not joined yet. About 700 bytes each.
     /// Default 262,144.
     pub open_calls: usize,
     /// Calls of one CUPTI session that are joined, kept so that a duplicate or the record of the
-    /// enclosing runtime call finds them. They are forgotten without a fault. About 600 bytes
-    /// each. Default 32,768.
+    /// enclosing runtime call finds them. They are forgotten without a fault. About 700 bytes
+    /// each. Default 16,384.
     pub joined_calls: usize,
     /// Calls of one CUPTI session that were given as lost, kept so that a late operation
-    /// supersedes the row. They are forgotten without a fault. About 600 bytes each.
+    /// supersedes the row. They are forgotten without a fault. About 700 bytes each.
     /// Default 32,768.
     pub lost_calls: usize,
     /// Records of one CUPTI session without a time, or without a call to place them by, that wait
@@ -53,7 +53,7 @@ impl Default for Limits {
         Self {
             epsilon_ns: 1_000,
             open_calls: 1 << 18,
-            joined_calls: 1 << 15,
+            joined_calls: 1 << 14,
             lost_calls: 1 << 15,
             unplaced: 1 << 13,
             epochs: 1 << 18,

@@ -9,8 +9,8 @@
 //! order they come. Three orders are relied on, and no others:
 //!
 //! * the host records of one thread come in the order in which they were written;
-//! * a flush is reported after the rings were emptied, so two flushes after a host record, every
-//!   host record from before it is here;
+//! * at most one flush is reported between two readings of the rings, so two flushes after a host
+//!   record, every host record from before it is here;
 //! * an external correlation record comes with the start of the API record it precedes
 //!   ([`beside`](crate::observation::ExternalRecord::beside)).
 //!

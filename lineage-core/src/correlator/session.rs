@@ -117,7 +117,7 @@ impl Session {
             calls_seen: false,
             runtime_seen: false,
             device_records: 0,
-            next_retirement: RETIRE_AFTER,
+            next_retirement: 0,
             ended: false,
         }
     }

@@ -7,9 +7,12 @@
 //! lie between a record and that checkpoint: a process that makes 2^31 calls between two calls that
 //! are recorded cannot be told apart from one that makes none.
 
+//! What is called a *key* here is an unwrapped id that starts one wrap up: the first record to be
+//! seen need not be the first in time, and those before it may lie before the wrap.
+
 use std::collections::VecDeque;
 
-use crate::id::CorrelationId;
+use crate::id::{CorrelationId, UnwrappedCorrelationId};
 
 /// Ids between two checkpoints.
 const STEP: u64 = 1 << 20;
@@ -21,6 +24,14 @@ const KEPT: usize = 1 << 12;
 /// A candidate that lies this many ids or more behind the newest is retired.
 pub(super) const RETIRE_AFTER: u64 = 1 << 31;
 
+/// Where keys start.
+const FIRST_WRAP: u64 = 1 << 32;
+
+/// The id of a key, for a row.
+pub(super) fn id_of(key: u64) -> UnwrappedCorrelationId {
+    UnwrappedCorrelationId(key.checked_sub(FIRST_WRAP).unwrap_or(key))
+}
+
 /// Places the 32-bit ids of one CUPTI session.
 #[derive(Debug, Default)]
 pub(super) struct Unwrapper {
@@ -30,23 +41,28 @@ pub(super) struct Unwrapper {
 }
 
 impl Unwrapper {
-    /// The id of a record that began at this time, in nanoseconds.
-    pub(super) fn place(&self, wire: CorrelationId, at: u64) -> u64 {
+    /// The key of a record that began at this time, in nanoseconds.
+    pub(super) fn place(&mut self, wire: CorrelationId, at: u64) -> u64 {
         match self.before(at) {
             Some((_, id)) => nearest(wire, id),
-            None => u64::from(wire.0),
+            None => {
+                // All others are placed by this one, whatever kind of record it is.
+                let first = FIRST_WRAP + u64::from(wire.0);
+                self.note(first, at);
+                first
+            }
         }
     }
 
-    /// The id of a record without a time: the one nearest to the newest.
+    /// The key of a record without a time: the one nearest to the newest.
     pub(super) fn place_by_newest(&self, wire: CorrelationId) -> u64 {
         if self.checkpoints.is_empty() {
-            return u64::from(wire.0);
+            return FIRST_WRAP + u64::from(wire.0);
         }
         nearest(wire, self.newest)
     }
 
-    /// Remembers that this id was given at this time.
+    /// Remembers that this key was given at this time.
     pub(super) fn note(&mut self, id: u64, at: u64) {
         self.newest = self.newest.max(id);
         match self.checkpoints.back() {
@@ -63,7 +79,7 @@ impl Unwrapper {
         }
     }
 
-    /// The greatest id given so far.
+    /// The greatest key given so far.
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }
@@ -96,7 +112,7 @@ impl Unwrapper {
     }
 }
 
-/// The id with these low 32 bits that is nearest to another; not below 0.
+/// The key with these low 32 bits that is nearest to another.
 fn nearest(wire: CorrelationId, to: u64) -> u64 {
     let distance = wire.0.wrapping_sub(to as u32).cast_signed();
     to.checked_add_signed(i64::from(distance))
@@ -111,22 +127,33 @@ mod tests {
         CorrelationId(wire as u32)
     }
 
+    fn placed(ids: &mut Unwrapper, wire: u64, at: u64) -> u64 {
+        id_of(ids.place(id(wire), at)).0
+    }
+
+    fn note(ids: &mut Unwrapper, id: u64, at: u64) {
+        ids.note(FIRST_WRAP + id, at);
+    }
+
     #[test]
     fn the_first_id_is_taken_as_it_is() {
-        assert_eq!(Unwrapper::default().place(id(0xffff_fff0), 10), 0xffff_fff0);
-        assert_eq!(Unwrapper::default().place_by_newest(id(7)), 7);
+        assert_eq!(
+            placed(&mut Unwrapper::default(), 0xffff_fff0, 10),
+            0xffff_fff0
+        );
+        assert_eq!(id_of(Unwrapper::default().place_by_newest(id(7))).0, 7);
     }
 
     #[test]
     fn ids_rise_over_the_wrap_and_late_records_fall_back_below_it() {
         let mut ids = Unwrapper::default();
-        ids.note(0xffff_fff0, 1_000);
-        assert_eq!(ids.place(id(0x10), 2_000), 0x1_0000_0010);
-        ids.note(0x1_0000_0010, 2_000);
+        note(&mut ids, 0xffff_fff0, 1_000);
+        assert_eq!(placed(&mut ids, 0x10, 2_000), 0x1_0000_0010);
+        note(&mut ids, 0x1_0000_0010, 2_000);
         // Later by arrival, earlier by its own time.
-        assert_eq!(ids.place(id(0xffff_fff8), 1_500), 0xffff_fff8);
-        assert_eq!(ids.place_by_newest(id(0x20)), 0x1_0000_0020);
-        assert_eq!(ids.newest(), 0x1_0000_0010);
+        assert_eq!(placed(&mut ids, 0xffff_fff8, 1_500), 0xffff_fff8);
+        assert_eq!(id_of(ids.place_by_newest(id(0x20))).0, 0x1_0000_0020);
+        assert_eq!(id_of(ids.newest()).0, 0x1_0000_0010);
     }
 
     #[test]
@@ -134,14 +161,16 @@ mod tests {
         let mut ids = Unwrapper::default();
         // One checkpoint each 2^24 ids and each second, over three wraps.
         for step in 0..768u64 {
-            let placed = ids.place(id(step << 24), step * 1_000);
-            assert_eq!(placed, step << 24);
-            ids.note(placed, step * 1_000);
+            assert_eq!(placed(&mut ids, step << 24, step * 1_000), step << 24);
+            note(&mut ids, step << 24, step * 1_000);
         }
         for wrap in 0..3u64 {
             // 0x0580_0000 lies half way between the checkpoints 5 and 6 of its wrap.
             let at = (wrap * 256 + 5) * 1_000 + 500;
-            assert_eq!(ids.place(id(0x0580_0000), at), (wrap << 32) | 0x0580_0000);
+            assert_eq!(
+                placed(&mut ids, 0x0580_0000, at),
+                (wrap << 32) | 0x0580_0000
+            );
         }
     }
 
@@ -161,10 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn an_id_before_the_first_wrap_does_not_become_negative() {
+    fn the_first_record_seen_may_lie_after_the_wrap_and_the_next_before_it() {
         let mut ids = Unwrapper::default();
-        ids.note(5, 1_000);
-        assert_eq!(ids.place(id(0xffff_fff0), 500), 0xffff_fff0);
+        let (after, before) = (ids.place(id(5), 1_000), ids.place(id(0xffff_fff0), 500));
+        assert_eq!(after - before, 0x15, "neighbours");
+        assert_eq!(id_of(after).0, 5);
     }
 
     #[test]

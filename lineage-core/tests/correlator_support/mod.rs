@@ -1,6 +1,8 @@
 //! Observations with few words, for the correlator's tests.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub(crate) mod history;
+
 use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::fault::FaultCode;
 use lineage_core::id::{
