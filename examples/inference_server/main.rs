@@ -4,11 +4,18 @@
 //! cargo run --release --example inference_server
 //! ```
 //!
-//! starts the [`server`] on a free loopback port, sends it 500 requests at concurrency 32 through an HTTP client,
-//! with lineage off and with lineage on, checks every answer against a plain Rust [`model`], and
-//! every join against [`truth`] that is carried by data. Without a usable NVIDIA GPU it runs on the simulated one.
+//! starts the server on a free loopback port and sends it 500 requests through an HTTP client, 32 at
+//! once, with lineage off and on in turn. Every answer is checked against a plain Rust model, and
+//! every join against truth that is carried by data. Without a usable NVIDIA GPU it runs on the
+//! simulated one.
 //!
-//! The lineage code is in [`server`]: a span field in the handler, two envelopes, a merge, two launch boundaries.
+//! Where to read on:
+//!
+//! * `server/` is the server, and has all of its lineage code: a span field in the handler, two
+//!   envelopes and a merge in the batcher, two launch boundaries in the engine.
+//! * `model/` is what it computes: the reference, the kernels as PTX and for the simulated GPU.
+//! * `truth.rs` scores the joins, `sabotage.rs` breaks handoffs to see that it is noticed.
+//! * `run.rs` does the runs, `load.rs` is the client, `summary.rs` says what came out.
 
 #![expect(unreachable_pub, reason = "a program has no public interface")]
 
@@ -20,11 +27,13 @@ mod load;
 mod model;
 mod options;
 mod probe;
+mod rates;
 mod run;
 mod sabotage;
 mod server;
 mod subscriber;
 mod summary;
+mod table;
 mod truth;
 
 use std::process::ExitCode;

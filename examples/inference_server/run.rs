@@ -17,10 +17,11 @@ use crate::gpu::{self, Gpu};
 use crate::load::{self, Loaded, Question};
 use crate::model::weights::Weights;
 use crate::options::Options;
+use crate::rates::Rates;
 use crate::sabotage::Sabotage;
 use crate::server::{Server, Work};
 use crate::subscriber::Subscriber;
-use crate::summary::{self, Rates, Summary};
+use crate::summary::{self, Summary};
 use crate::truth::Labels;
 
 /// How long CUPTI and the drain thread get to hand over what they have.

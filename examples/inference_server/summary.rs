@@ -1,7 +1,7 @@
 //! What came out: for a person, as JSON, and as an exit status.
 
-use std::fmt::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lineage_core::totals::Totals;
@@ -11,22 +11,9 @@ use crate::cannot_run::CannotRun;
 use crate::check::{Checked, Judged};
 use crate::gpu::Gpu;
 use crate::options::Options;
+use crate::rates::{Rates, Spread};
 use crate::run::Recorded;
-
-const BOLD: &str = "\x1b[1m";
-const DIM: &str = "\x1b[2m";
-const RED: &str = "\x1b[1;31m";
-const GREEN: &str = "\x1b[1;32m";
-const PLAIN: &str = "\x1b[0m";
-
-/// Requests per second of each run.
-#[derive(Debug, Default)]
-pub struct Rates {
-    /// With lineage off.
-    pub off: Vec<f64>,
-    /// With lineage on.
-    pub on: Vec<f64>,
-}
+use crate::table::{Table, Tone, grouped, shown};
 
 /// All that is shown at the end.
 pub struct Summary {
@@ -63,9 +50,9 @@ impl Summary {
         }
     }
 
-    /// To the terminal; without colours where it is none.
+    /// To the terminal.
     pub fn print(&self, options: &Options) {
-        anstream::print!("{}", self.text(options));
+        self.table(options).print();
     }
 
     /// There is always one: `run` records before it makes a summary.
@@ -73,8 +60,8 @@ impl Summary {
         &self.recorded[0]
     }
 
-    fn text(&self, options: &Options) -> String {
-        let mut table = Table(String::new());
+    fn table(&self, options: &Options) -> Table {
+        let mut table = Table::default();
         let checked = &self.first().checked;
         table.gap();
         self.what_was_done(&mut table, options);
@@ -102,7 +89,7 @@ impl Summary {
             );
             table.row("requests/s", on.median.round() as u64, Tone::Plain, &note);
             for line in on.against(&off) {
-                table.line("", &line);
+                table.note(&line);
             }
         }
         table.gap();
@@ -113,8 +100,8 @@ impl Summary {
             &format!("cargo run --release --bin lineage -- validate {path}"),
         );
         table.gap();
-        table.0.push_str(&self.verdict(options));
-        table.0
+        table.sentence(&self.verdict(options));
+        table
     }
 
     fn what_was_done(&self, table: &mut Table, options: &Options) {
@@ -165,37 +152,30 @@ impl Summary {
     }
 
     fn verdict(&self, options: &Options) -> String {
+        const FAULTY: &str = "lost or wrong joins";
         let first = &self.first().checked;
-        let faulty = self
-            .recorded
-            .iter()
-            .skip(1)
-            .filter(|run| !run.checked.is_right())
-            .count();
-        let (colour, what, note) = match (first.is_right(), options.sabotage) {
-            (true, _) if faulty > 0 => (
-                RED,
-                "lost or wrong joins",
-                format!(" in {faulty} of the runs for the comparison"),
-            ),
-            (true, _) => match &first.judged {
-                Judged::ByTruth(_) => (
-                    GREEN,
-                    "every join is right",
-                    ": none lost, none wrong".to_owned(),
-                ),
-                Judged::ByValidator { why, .. } => {
-                    (GREEN, "every join is self-consistent", format!("; {why}"))
-                }
-            },
-            (false, Some(_)) => (
-                RED,
-                "lost or wrong joins",
-                ", as they were asked for: exit status 1".to_owned(),
-            ),
-            (false, None) => (RED, "lost or wrong joins", ": exit status 1".to_owned()),
-        };
-        format!("  {colour}{what}{PLAIN}{note}\n")
+        let others = self.recorded.iter().skip(1);
+        let faulty_others = others.filter(|run| !run.checked.is_right()).count();
+        if !first.is_right() {
+            let why = match options.sabotage {
+                Some(_) => ", as they were asked for: exit status 1",
+                None => ": exit status 1",
+            };
+            return Tone::Bad.paint(FAULTY) + why;
+        }
+        if faulty_others > 0 {
+            let which =
+                format!(" in {faulty_others} of the runs for the comparison: exit status 1");
+            return Tone::Bad.paint(FAULTY) + &which;
+        }
+        match &first.judged {
+            Judged::ByTruth(_) => {
+                Tone::Good.paint("every join is right") + ": none is lost, none is wrong"
+            }
+            Judged::ByValidator { why, .. } => {
+                Tone::Good.paint("every join is self-consistent") + "; " + why
+            }
+        }
     }
 
     /// Writes `--json`.
@@ -343,14 +323,14 @@ fn joins(table: &mut Table, checked: &Checked) {
     );
     if let Judged::ByTruth(score) = &checked.judged {
         for example in &score.examples {
-            table.line("", &format!("{DIM}{example}{PLAIN}"));
+            table.note(&Tone::Aside.paint(example));
         }
     }
     let faults = checked.faults.values().sum();
     let note = "seen by the validator, which derives every join with its own code";
     table.row("faults", faults, Tone::zero_is_good(faults), note);
     for (code, count) in &checked.faults {
-        table.line("", &format!("{:>7}  {code}", grouped(*count)));
+        table.note(&format!("{:>7}  {code}", grouped(*count)));
     }
 }
 
@@ -361,113 +341,9 @@ fn evidence(checked: &Checked) -> String {
         .to_owned()
 }
 
-/// Names, numbers and notes in three columns.
-struct Table(String);
-
-#[derive(Clone, Copy)]
-enum Tone {
-    Plain,
-    Good,
-    Bad,
-}
-
-impl Tone {
-    fn zero_is_good(count: u64) -> Self {
-        if count == 0 { Self::Good } else { Self::Bad }
-    }
-}
-
-impl Table {
-    fn row(&mut self, name: &str, number: u64, tone: Tone, note: &str) {
-        let colour = match tone {
-            Tone::Plain => BOLD,
-            Tone::Good => GREEN,
-            Tone::Bad => RED,
-        };
-        let number = grouped(number);
-        let _ = writeln!(self.0, "  {name:<12} {colour}{number:>9}{PLAIN}   {note}");
-    }
-
-    fn line(&mut self, name: &str, text: &str) {
-        let _ = match name {
-            "" => writeln!(self.0, "{:27}{text}", ""),
-            _ => writeln!(self.0, "  {name:<12} {text}"),
-        };
-    }
-
-    fn gap(&mut self) {
-        self.0.push('\n');
-    }
-}
-
-/// With a comma after every three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Requests per second of several runs.
-struct Spread {
-    least: f64,
-    median: f64,
-    greatest: f64,
-    runs: usize,
-}
-
-impl Spread {
-    fn of(rates: &[f64]) -> Option<Self> {
-        let mut sorted = rates.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let (least, greatest) = (*sorted.first()?, *sorted.last()?);
-        let upper = sorted.len() / 2;
-        let lower = (sorted.len() - 1) / 2;
-        Some(Self {
-            least,
-            median: f64::midpoint(sorted[lower], sorted[upper]),
-            greatest,
-            runs: sorted.len(),
-        })
-    }
-
-    /// How much the figures are worth.
-    fn against(&self, off: &Self) -> Vec<String> {
-        if self.runs == 1 {
-            return vec!["one short run each: no measure of the difference".to_owned()];
-        }
-        let overlap = self.greatest >= off.least && off.greatest >= self.least;
-        let worth = if overlap {
-            "the ranges overlap: no difference is shown"
-        } else {
-            "the ranges are apart"
-        };
-        vec![
-            format!("medians of {} runs each, in turn", self.runs),
-            format!("on {}, off {}; {worth}", self.range(), off.range()),
-        ]
-    }
-
-    fn range(&self) -> String {
-        let whole = |rate: f64| grouped(rate.round() as u64);
-        format!("{} to {}", whole(self.least), whole(self.greatest))
-    }
-}
-
-impl fmt::Display for Spread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&grouped(self.median.round() as u64))
-    }
-}
-
 /// Says where the server is to be found, before it waits.
 pub fn print_serving(url: &str, gpu: &Gpu) {
-    let mut table = Table(String::new());
+    let mut table = Table::default();
     table.line("gpu", &gpu.description);
     table.line("serving", url);
     table.line(
@@ -476,14 +352,5 @@ pub fn print_serving(url: &str, gpu: &Gpu) {
     );
     table.line("stop", "Ctrl-C ends it with the summary");
     table.gap();
-    anstream::print!("{}", table.0);
-}
-
-/// As it can be typed from here: relative where that is shorter.
-fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(&here)
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    table.print();
 }
