@@ -64,12 +64,12 @@ fn site(site: Option<&Site>) -> String {
     let Some(site) = site else {
         return String::new();
     };
-    format!(
-        " at {}:{}:{}",
-        printable(&site.file),
-        site.line,
-        site.column
-    )
+    // A tracing span does not know its column.
+    let column = match site.column {
+        0 => String::new(),
+        column => format!(":{column}"),
+    };
+    format!(" at {}:{}{column}", printable(&site.file), site.line)
 }
 
 fn line(label: &'static str, text: String) -> EvidenceLine {
@@ -142,7 +142,10 @@ impl Process<'_> {
             _ => "",
         };
         let within = self.interval(Some(scope.entered), Some(scope.exited));
-        let what = attribution(scope.attribution);
+        let what = match scope.attribution {
+            Attribution::BoundaryWithoutEpoch => "no epoch".to_owned(),
+            other => attribution(other),
+        };
         format!(
             "{kind} {} of {what}, {within}{}{pushed}",
             scope.token.0,
