@@ -76,9 +76,8 @@ impl<F: Future> Future for InEpoch<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         entered::sweep();
-        if let Some(carrier) = this.handoff.take() {
-            // The wrapper holds the epoch itself; this handle is one too many.
-            drop(carrier.open());
+        if this.handoff.is_some() {
+            receive(this.handoff);
         }
         let scope = this.epoch.enter();
         let poll = match this.future.as_pin_mut() {
@@ -89,6 +88,15 @@ impl<F: Future> Future for InEpoch<F> {
         drop(scope);
         *this.finished |= poll.is_ready();
         poll
+    }
+}
+
+/// The first poll: the work has arrived.
+#[cold]
+fn receive(handoff: &mut Option<Carrier>) {
+    if let Some(carrier) = handoff.take() {
+        // The wrapper holds the epoch itself; this handle is one too many.
+        drop(carrier.open());
     }
 }
 
