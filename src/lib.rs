@@ -63,10 +63,12 @@ pub use lineage_cupti::Cupti;
 
 /// What an instrumented server needs in scope.
 pub mod prelude {
-    #[cfg(feature = "cupti")]
-    pub use lineage_cupti::Cupti;
     pub use lineage_core::observation::Mark;
     pub use lineage_core::{Epoch, HasEpoch, Lineage, detached, launch};
+    #[cfg(feature = "cupti")]
+    pub use lineage_cupti::Cupti;
     #[cfg(feature = "tokio")]
-    pub use lineage_tokio::{Carried, FutureExt, LineageExt, carried, spawn, spawn_blocking};
+    pub use lineage_tokio::{
+        Carried, FutureExt as _, LineageExt as _, carried, spawn, spawn_blocking,
+    };
 }

@@ -46,7 +46,7 @@
 //! | rows go to memory and sinks | the drain thread | [`source::Sink`], `ledger` |
 //!
 //! Each stage of a row says how it is known ([`evidence`]); what was lost or joined wrongly is a
-//! [fault](fault) with a stable code. Whatever is dropped on the way is counted in [`totals`].
+//! [fault](mod@fault) with a stable code. Whatever is dropped on the way is counted in [`totals`].
 //!
 //! # Features
 //!

@@ -12,8 +12,8 @@ pub use device::{
 };
 pub use host::{
     Abandoned, Call, CarrierKind, Declared, Gap, Handoff, LinkKind, Linked, Mark, Marked, Misuse,
-    MisuseKind, Named, Parented, Received, Retired, RetiredAs, Scope, Sent, Site, Stepped, ThreadEnded,
-    ThreadStarted,
+    MisuseKind, Named, Parented, Received, Retired, RetiredAs, Scope, Sent, Site, Stepped,
+    ThreadEnded, ThreadStarted,
 };
 
 use crate::id::ProcessOrdinal;
