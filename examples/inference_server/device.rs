@@ -1,5 +1,5 @@
-//! The model on the device: memory, kernels and the two things that the engine asks for. Nothing here knows of
-//! lineage. What is called is what any program calls through cudarc.
+//! The model on the device: memory, kernels and the two things that the engine asks for. Nothing
+//! here knows of lineage. What is called is what any program calls through cudarc.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ struct Kernels {
     embed_next: CudaFunction,
 }
 
-/// What a decode step gives: the label that came back from the device with the answer, and a token for each member.
+/// What a decode step gives: the label that came back from the device with the answer, and a token
+/// for each member.
 pub struct Answer {
     /// Written by the kernel that chose the tokens, from its own argument.
     pub label: u64,
@@ -54,8 +55,9 @@ impl Device {
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream()?;
         let module = context.load_module(Ptx::from_src(PTX))?;
-        // SAFETY: bytes and `f32` have no invalid values, and everything is written before it is read: the weights
-        // here, a prompt before its kernel, a slot by its prompt, the rest by the kernel before.
+        // SAFETY: bytes and `f32` have no invalid values, and everything is written before it is
+        // read: the weights here, a prompt before its kernel, a slot by its prompt, the rest by the
+        // kernel before.
         let mut device = unsafe {
             Self {
                 kernels: Kernels::load(&module)?,
@@ -92,7 +94,8 @@ impl Device {
             .arg(&self.weights)
             .arg(&self.prompt)
             .arg(&mut self.hidden);
-        // SAFETY: the kernel's parameters are these four; the prompt and the slot lie inside their buffers.
+        // SAFETY: the kernel's parameters are these four; the prompt and the slot lie inside their
+        // buffers.
         unsafe { launch.launch(grid(1, DIMENSION)) }?;
         Ok(())
     }
@@ -125,7 +128,8 @@ impl Device {
             .arg(&self.batch)
             .arg(&self.hidden)
             .arg(&mut self.logits);
-        // SAFETY: the kernel's parameters are these five; a block for each member of a batch of at most `SLOTS`.
+        // SAFETY: the kernel's parameters are these five; a block for each member of a batch of at
+        // most `SLOTS`.
         unsafe { launch.launch(grid(blocks, VOCABULARY)) }?;
 
         let mut launch = self.stream.launch_builder(softmax);

@@ -29,8 +29,9 @@ const SHUTDOWN: Duration = Duration::from_secs(20);
 /// Records in each thread's ring (4 MiB): enough for a whole run of 500 requests, since on a busy
 /// machine the thread that empties the rings may not run for a while.
 const RING: usize = 1 << 16;
-/// Observations and rows that are kept for the check, roughly 200 bytes each.
-const KEEP: usize = 8_000_000;
+/// Observations and rows that are kept for the check, roughly 200 bytes each: those of about
+/// 20,000 requests.
+const KEEP: usize = 2_000_000;
 
 /// One run with lineage on.
 pub struct Recorded {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use launch_lineage::DeviceEvidence;
 use lineage_core::totals::Totals;
 use serde_json::{Map, Value, json};
 
@@ -237,7 +238,13 @@ impl Summary {
             "simulated": self.gpu.simulated.is_some(),
             "device_evidence": evidence(checked),
             "ledger": self.ledger,
-            "version": env!("CARGO_PKG_VERSION"),
+            "versions": {
+                "launch_lineage": env!("CARGO_PKG_VERSION"),
+                "cupti": match checked.device {
+                    DeviceEvidence::Present { cupti_version, .. } => Some(cupti_version),
+                    _ => None,
+                },
+            },
         })
     }
 }

@@ -1,9 +1,10 @@
 //! The truth that the joins are scored against. It is carried by data and never by a thread.
 //!
-//! A request's number travels in its job, from the handler to the kernel's argument; a batch has a number as well,
-//! and the batcher knows from the jobs' data which requests it serves. The simulated device
-//! reports for each operation the number that it really ran with. Nothing of lineage is on that way, so a
-//! wrong envelope, a stale scope or a lost one cannot make truth and joins wrong alike.
+//! A request's number travels in its job, from the handler to the kernel's argument; a batch has a
+//! number as well, and the batcher knows from the jobs' data which requests it serves. The
+//! simulated device reports for each operation the number that it really ran with. Nothing of
+//! lineage is on that way, so a wrong envelope, a stale scope or a lost one cannot make truth and
+//! joins wrong alike.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

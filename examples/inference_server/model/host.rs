@@ -113,7 +113,8 @@ fn arg_max(launch: &mut Launch<'_>) -> KernelResult {
     Ok(())
 }
 
-/// `embed_next(label, weights, batch, answer, hidden)`: a block for each member, a thread for each dimension.
+/// `embed_next(label, weights, batch, answer, hidden)`: a block for each member, a thread for each
+/// dimension.
 fn embed_next(launch: &mut Launch<'_>) -> KernelResult {
     let weights: u64 = launch.argument(1)?;
     let batch: u64 = launch.argument(2)?;

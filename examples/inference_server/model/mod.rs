@@ -1,7 +1,7 @@
 //! A language model small enough to read, with arithmetic that is exact.
 //!
-//! A request's state is one vector of [`DIMENSION`] numbers. Each token `t`, first of the prompt and then of the
-//! answer, is folded into it, and the next token is the likeliest one:
+//! A request's state is one vector of [`DIMENSION`] numbers. Each token `t`, first of the prompt
+//! and then of the answer, is folded into it, and the next token is the likeliest one:
 //!
 //! ```text
 //! embedding       h[d] ← ⌊h[d] / 2⌋ + embedding[t][d]
@@ -11,8 +11,9 @@
 //! ```
 //!
 //! All weights are small integers, so every sum up to the logits is exact in `f32`, whatever
-//! multiplies and adds it. Only the powers of two are rounded, and the greatest of them is 1 exactly: an answer
-//! is the same on every device, and [`reference`] can be compared token by token.
+//! multiplies and adds it. Only the powers of two are rounded, and the greatest of them is 1
+//! exactly: an answer is the same on every device, and [`reference`] can be compared token by
+//! token.
 
 pub mod host;
 pub mod reference;
@@ -37,8 +38,8 @@ pub const PTX: &str = include_str!("kernels.ptx");
 
 /// What lies where in the buffers that the host and the kernels share, in bytes.
 ///
-/// Each begins with its label: the number of the request or batch that the work is for. A label goes with the data,
-/// never with a thread, and is what the joins are scored against.
+/// Each begins with its label: the number of the request or batch that the work is for. A label
+/// goes with the data, never with a thread, and is what the joins are scored against.
 pub mod layout {
     use super::{DIMENSION, MAX_PROMPT, SLOTS, VOCABULARY};
 
