@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -94,11 +95,10 @@ def real(folder):
     for (cupti, cupti_path), (driver, driver_path) in itertools.product(cuptis.items(), drivers.items()):
         path = ":".join(str(pathlib.Path(part).parent) for part in (cupti_path, driver_path) if part)
         environment = {"LD_LIBRARY_PATH": path}
-        if cupti_path:
-            environment["LINEAGE_CUPTI_LIBRARY"] = cupti_path
-        ran = Ran(folder, ["--gpu", "real", "--requests", "8", "--arms", "1"], environment)
+        named = {"LINEAGE_CUPTI_LIBRARY": cupti_path} if cupti_path else {}
+        ran = Ran(folder, ["--gpu", "real", "--requests", "8", "--arms", "1"], environment | named)
         ensure(ran.status == 2, "the exit status is not 2", ran)
-        ensure("no usable real gpu" in ran.text and "next:" in ran.text, "the message is not clear", ran)
+        ensure("no usable real gpu" in ran.text and re.search(r"^ *next\b", ran.text, re.M), "the message is not clear", ran)
         first = next(line.strip() for line in ran.text.splitlines() if "no usable real gpu" in line)
         auto = Ran(folder, ["--gpu", "auto", "--requests", "40", "--arms", "1"], environment)
         ensure(auto.status == 0 and auto.json.get("simulated") is True, "auto did not go on with the simulated GPU", auto)
