@@ -31,7 +31,10 @@ pub async fn a_scope_ends_before_the_await(epoch: &Epoch) {
 }
 
 /// Not for use: mistakes.
-pub fn tasks_start_without_an_epoch(runtime: &tokio::runtime::Runtime, handle: &tokio::runtime::Handle) {
+pub fn tasks_start_without_an_epoch(
+    runtime: &tokio::runtime::Runtime,
+    handle: &tokio::runtime::Handle,
+) {
     tokio::spawn(async {}); // FINDS: disallowed_methods
     tokio::task::spawn(async {}); // FINDS: disallowed_methods
     tokio::task::spawn_blocking(|| ()); // FINDS: disallowed_methods

@@ -9,9 +9,15 @@ macro_rules! calls {
 }
 
 macro_rules! within {
-    ($object:ident.$scope:ident, $work:expr) => { $object.$scope(|| $work) };
-    ($scope:path, $work:expr) => { $scope(|| $work) };
-    ($scope:path as $reason:literal, $work:expr) => { $scope($reason, || $work) };
+    ($object:ident.$scope:ident, $work:expr) => {
+        $object.$scope(|| $work)
+    };
+    ($scope:path, $work:expr) => {
+        $scope(|| $work)
+    };
+    ($scope:path as $reason:literal, $work:expr) => {
+        $scope($reason, || $work)
+    };
 }
 
 include!("../measured.rs");

@@ -5,9 +5,15 @@ macro_rules! calls {
 }
 
 macro_rules! within {
-    ($object:ident.$scope:ident, $work:expr) => { $work };
-    ($scope:path, $work:expr) => { $work };
-    ($scope:path as $reason:literal, $work:expr) => { $work };
+    ($object:ident.$scope:ident, $work:expr) => {
+        $work
+    };
+    ($scope:path, $work:expr) => {
+        $work
+    };
+    ($scope:path as $reason:literal, $work:expr) => {
+        $work
+    };
 }
 
 include!("../measured.rs");
