@@ -336,7 +336,7 @@ fn the_launch_loop_is_compared_in_its_four_forms() {
         assert_eq!(
             answer[form],
             json!({
-                "all_bound": true, "all_by_both_sources": true, "lost": 0, "wrong": 0, "unattributed": 0,
+                "all_bound": true, "lost": 0, "wrong": 0, "unattributed": 0,
             }),
             "{form}: {}",
             run.text
@@ -355,6 +355,13 @@ fn the_launch_loop_is_compared_in_its_four_forms() {
                 "{form}, {clock}: {ns:?}"
             );
         }
+    }
+    for form in ["lineage", "lineage_step"] {
+        // 200 warm up. Fewer than a ring holds, so that none is lost however slow the drain is.
+        assert_eq!(
+            measured["rounds"][form][0]["by_both_sources"], 1400,
+            "{form}"
+        );
     }
     assert!(measured["medians"]["wall_ns_per_launch"]["lineage_over_cupti_percent"].is_f64());
 }

@@ -173,7 +173,6 @@ fn with_lineage(
     let launches = u64::from(timed.launches + WARM_UP);
     let answer = json!({
         "all_bound": totals.bound == launches,
-        "all_by_both_sources": totals.bound_by.external_and_callback == launches,
         "lost": totals.lost,
         "wrong": totals.wrong,
         "unattributed": totals.unattributed.total(),
@@ -183,5 +182,10 @@ fn with_lineage(
     measured["operations"] = totals.operations.total().into();
     measured["observations"] = totals.observations.into();
     measured["evidence"] = report.device.to_string().into();
+    // Where the drain is too slow, rings fill, and what they lose has CUPTI's word alone.
+    measured["by_both_sources"] = totals.bound_by.external_and_callback.into();
+    measured["by_external_only"] = totals.bound_by.external_only.into();
+    measured["by_callback_only"] = totals.bound_by.callback_only.into();
+    measured["dropped_in_rings"] = totals.dropped_in_rings.into();
     Ok(Answer::new(answer, measured))
 }
