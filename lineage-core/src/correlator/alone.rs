@@ -288,11 +288,7 @@ impl Session {
                 ambiguous: false,
             });
         }
-        if entry.kept != Kept::Open {
-            entry.kept = Kept::Open;
-            self.open.push_back(self.calls.reference(slot));
-            self.open_count += 1;
-        }
+        self.reopen(slot);
         self.count(slot, context);
     }
 }

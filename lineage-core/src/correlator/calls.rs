@@ -104,6 +104,11 @@ impl Entry {
         self.key
     }
 
+    /// Whether it stands for anything: what is forgotten leaves an empty place behind.
+    pub(super) fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// Its id for a row.
     pub(super) fn correlation(&self) -> UnwrappedCorrelationId {
         if self.key < WITHOUT_ID {

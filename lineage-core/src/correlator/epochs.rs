@@ -114,7 +114,7 @@ impl EpochState {
             known.at = known.at.min(place.at);
             return;
         }
-        if self.places.len() >= bound {
+        if self.places.len() >= bound.max(1) {
             self.places.remove(0);
             self.places_lost = true;
         }

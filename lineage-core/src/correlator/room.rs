@@ -17,7 +17,7 @@ impl Session {
     pub(super) fn keep(&mut self, slot: u32, kept: Kept, context: &mut Context<'_>) {
         let reference = self.calls.reference(slot);
         let entry = self.calls.get_mut(slot);
-        if entry.kept == kept {
+        if entry.kept == kept || !entry.is_live() {
             return;
         }
         self.open_count -= usize::from(entry.kept == Kept::Open);
@@ -44,9 +44,19 @@ impl Session {
             if let Some(slot) = self.calls.at(oldest)
                 && self.calls.get(slot).kept == kept
             {
-                self.forget(slot, context);
+                self.evict(slot, context);
                 break;
             }
+        }
+    }
+
+    /// Something is to come to this entry after all.
+    pub(super) fn reopen(&mut self, slot: u32) {
+        let entry = self.calls.get_mut(slot);
+        if entry.kept != Kept::Open {
+            entry.kept = Kept::Open;
+            self.open.push_back(self.calls.reference(slot));
+            self.open_count += 1;
         }
     }
 
@@ -83,7 +93,7 @@ impl Session {
     pub(super) fn evict(&mut self, slot: u32, context: &mut Context<'_>) {
         let entry = self.calls.get(slot);
         let kept = entry.kept;
-        let silent = kept != Kept::Open || !(entry.pending || entry.operations_given > 0);
+        let silent = !entry.pending && (kept != Kept::Open || entry.operations_given == 0);
         if !silent {
             context.out.forget(context.process, 1);
             let waiting = std::mem::take(&mut self.calls.get_mut(slot).waiting);
@@ -139,6 +149,9 @@ impl Session {
 
     /// Removes an entry.
     pub(super) fn forget(&mut self, slot: u32, context: &mut Context<'_>) {
+        if !self.calls.get(slot).is_live() {
+            return;
+        }
         self.leave_timeline(slot);
         let entry = self.calls.remove(slot);
         self.open_count -= usize::from(entry.kept == Kept::Open);

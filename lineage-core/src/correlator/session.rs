@@ -167,9 +167,7 @@ impl Session {
             && entry.operations_given == 0
         {
             // CUPTI's record alone had said that it asks for no work.
-            entry.kept = Kept::Open;
-            self.open.push_back(reference);
-            self.open_count += 1;
+            self.reopen(slot);
         }
         if call.in_boundary || call.attribution != Attribution::None {
             let awaiting = Awaiting {
@@ -391,7 +389,13 @@ impl Session {
             supersedes: None,
             ambiguous,
         });
+        let reference = self.calls.reference(slot);
         self.changed(slot, context);
+        if let Some(slot) = self.calls.at(reference)
+            && !self.calls.get(slot).waiting.is_empty()
+        {
+            self.reopen(slot);
+        }
     }
 
     fn add_external(&mut self, slot: u32, packed: PackedEpoch, context: &mut Context<'_>) {
