@@ -252,7 +252,7 @@ pub(crate) struct ScopeRecord {
 }
 
 pub(crate) fn scope(scope: &ScopeRecord) -> Words {
-    let flags = u8::from(scope.boundary) * BOUNDARY | u8::from(scope.pushed) * PUSHED;
+    let flags = (u8::from(scope.boundary) * BOUNDARY) | (u8::from(scope.pushed) * PUSHED);
     let ScopeRecord {
         packed,
         token,

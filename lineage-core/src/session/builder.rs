@@ -56,7 +56,7 @@ impl Default for LineageBuilder {
             enabled: true,
             tier: Tier::default(),
             clock: None,
-            ring_capacity: 4096,
+            ring_capacity: 8192,
             keep_in_memory: 0,
             drain_every: Duration::from_millis(20),
             flush_every: Duration::from_millis(500),
@@ -94,7 +94,8 @@ impl LineageBuilder {
     }
 
     /// Records in each thread's ring (64 bytes each), rounded up to a power of two. The default,
-    /// 4096, is 256 KiB for every thread that records.
+    /// 8192, is 512 KiB for every thread that records: time for 4,000 launches until the drain thread
+    /// comes.
     pub fn ring_capacity(mut self, records: usize) -> Self {
         self.ring_capacity = records;
         self

@@ -221,7 +221,7 @@ impl Run {
     fn run(mut self) {
         let mut flushed = Instant::now();
         loop {
-            self.pipeline.collect();
+            let more = self.pipeline.collect();
             while let Some(command) = self.inbox.take() {
                 match command {
                     Command::Report(answer) => {
@@ -249,7 +249,9 @@ impl Run {
                 self.pipeline.flush();
                 flushed = Instant::now();
             }
-            std::thread::park_timeout(self.drain_every);
+            if !more {
+                std::thread::park_timeout(self.drain_every);
+            }
         }
     }
 

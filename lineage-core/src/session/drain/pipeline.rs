@@ -16,6 +16,13 @@ use crate::session::{DeviceEvidence, LineageBuilder, Report};
 use crate::source::{EvidenceSource, NoEvidence, Sink, SinkError};
 use crate::totals::Totals;
 
+/// Observations that are handed on before the rings are read again.
+const ROUND: usize = 1024;
+
+/// Observations that may wait for the correlator, about 200 bytes each. While more do, rings are
+/// left alone, and count what they cannot hold.
+const BACKLOG: usize = 1 << 18;
+
 pub(super) struct Pipeline {
     process: Uuid,
     rings: Rings,
@@ -24,7 +31,8 @@ pub(super) struct Pipeline {
     sinks: Vec<Box<dyn Sink>>,
     memory: Memory,
     device: DeviceEvidence,
-    events: Vec<Event>,
+    /// What waits for the correlator.
+    backlog: VecDeque<Observation>,
     batch: Vec<Observation>,
     rows: Vec<Row>,
     faults: Vec<LooseFault>,
@@ -40,7 +48,7 @@ impl Pipeline {
             sinks: builder.sinks,
             memory: Memory::new(builder.keep_in_memory),
             device: DeviceEvidence::NotAsked,
-            events: Vec::new(),
+            backlog: VecDeque::new(),
             batch: Vec::new(),
             rows: Vec::new(),
             faults: Vec::new(),
@@ -55,16 +63,52 @@ impl Pipeline {
             why,
             at: HostNanos(hot::now()),
         };
-        self.batch.push(Observation::live(event));
+        self.backlog.push_back(Observation::live(event));
     }
 
-    /// One pass: everything that is there by now goes all the way.
-    pub(super) fn collect(&mut self) {
-        self.rings.drain(&mut self.events);
-        if let Some(source) = &mut self.source {
-            source.drain(&mut |observation| self.batch.push(observation));
+    /// One pass: everything that is there by now goes all the way. `true` if more came meanwhile
+    /// than could be handed on.
+    pub(super) fn collect(&mut self) -> bool {
+        self.take_in();
+        let mut rounds = self.backlog.len().div_ceil(ROUND);
+        while rounds > 0 {
+            self.hand_on(ROUND);
+            // Rings fill in milliseconds: they are read between rounds, so that a long backlog
+            // costs memory, which is bounded here, and not records.
+            self.take_in_rings();
+            rounds -= 1;
         }
-        self.pass_on(false);
+        !self.backlog.is_empty()
+    }
+
+    fn take_in_rings(&mut self) {
+        if self.backlog.len() < BACKLOG {
+            self.rings.drain(&mut self.backlog);
+        }
+    }
+
+    /// Takes what the rings and then what the source hold: a flush that the source reports comes
+    /// after all that the rings held when it returned.
+    fn take_in(&mut self) {
+        self.take_in_rings();
+        let Self {
+            source,
+            rings,
+            backlog,
+            ..
+        } = self;
+        if let Some(source) = source {
+            let mut decoded = 0;
+            source.drain(&mut |observation| {
+                backlog.push_back(observation);
+                decoded += 1;
+                if decoded % ROUND == 0 {
+                    rings.drain(backlog);
+                }
+            });
+        }
+        self.note_counter(&hot::AFTER_SHUTDOWN, DropSite::AfterShutdown);
+        self.note_counter(&hot::NOT_DECLARED, DropSite::Declare);
     }
 
     /// Asks the source for its complete buffers.
@@ -79,30 +123,34 @@ impl Pipeline {
     pub(super) fn stop(&mut self, within: Duration) {
         self.collect();
         if let Some(mut source) = self.source.take() {
-            source.stop(within, &mut |observation| self.batch.push(observation));
+            self.take_in_rings();
+            source.stop(within, &mut |observation| {
+                self.backlog.push_back(observation)
+            });
         }
         hot::RECORDING.store(0, Ordering::Release);
-        self.rings.finish(&mut self.events);
-        self.pass_on(true);
+        self.rings.finish(&mut self.backlog);
+        self.take_in();
+        while !self.backlog.is_empty() {
+            self.hand_on(ROUND);
+        }
+        self.correlator.end();
+        self.hand_on(0);
         for at in 0..self.sinks.len() {
             let finished = self.sinks[at].finish();
             self.note_sink(finished);
         }
     }
 
-    fn pass_on(&mut self, last: bool) {
-        self.batch
-            .extend(self.events.drain(..).map(Observation::live));
-        self.note_counter(&hot::AFTER_SHUTDOWN, DropSite::AfterShutdown);
-        self.note_counter(&hot::NOT_DECLARED, DropSite::Declare);
+    /// Hands on up to this many observations, and what the correlator makes of them.
+    fn hand_on(&mut self, observations: usize) {
+        let observations = observations.min(self.backlog.len());
+        self.batch.extend(self.backlog.drain(..observations));
         for observation in &self.batch {
             if let Event::DeviceSession(session) = &observation.event {
                 self.device = device_evidence(session, &self.device);
             }
             self.correlator.observe(observation);
-        }
-        if last {
-            self.correlator.end();
         }
         self.correlator.drain(&mut self.rows, &mut self.faults);
         let mut outcomes = Vec::new();
@@ -125,8 +173,8 @@ impl Pipeline {
         let count = counter.swap(0, Ordering::Relaxed);
         if count > 0 {
             let at = HostNanos(hot::now());
-            self.batch
-                .push(Observation::live(Dropped { site, count, at }));
+            self.backlog
+                .push_back(Observation::live(Dropped { site, count, at }));
         }
     }
 

@@ -1,11 +1,13 @@
 //! From rings to observations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::PoisonError;
 
 use crate::hot::{self, Popped, Resolver, ThreadRing};
 use crate::id::{DetachedReason, HostNanos, ThreadKey};
-use crate::observation::{DropSite, Dropped, Event, Gap, Named, ThreadEnded, ThreadStarted};
+use crate::observation::{
+    DropSite, Dropped, Event, Gap, Named, Observation, ThreadEnded, ThreadStarted,
+};
 
 /// The rings of one session, by thread.
 pub(super) struct Rings {
@@ -29,7 +31,7 @@ impl Rings {
     }
 
     /// Gives on everything that the rings hold.
-    pub(super) fn drain(&mut self, out: &mut Vec<Event>) {
+    pub(super) fn drain(&mut self, out: &mut VecDeque<Observation>) {
         self.take_arrivals(out);
         let resolver = &mut self.resolver;
         self.open.retain(|_, open| {
@@ -45,12 +47,12 @@ impl Rings {
                     thread: open.ring.key,
                     at: HostNanos(at),
                 });
-                out.extend(ended.map(Event::from));
+                out.extend(ended.map(Observation::live));
             }
             !closed
         });
         for (number, name) in self.resolver.new_reasons() {
-            out.push(Event::Named(Named {
+            out.push_back(Observation::live(Named {
                 reason: DetachedReason(number),
                 name: name.into(),
             }));
@@ -58,7 +60,7 @@ impl Rings {
     }
 
     /// The last drain: what was dropped at the end counts, although the threads live on.
-    pub(super) fn finish(&mut self, out: &mut Vec<Event>) {
+    pub(super) fn finish(&mut self, out: &mut VecDeque<Observation>) {
         self.drain(out);
         for open in self.open.values_mut() {
             open.trailing_gap(out);
@@ -66,12 +68,12 @@ impl Rings {
         self.open.clear();
     }
 
-    fn take_arrivals(&mut self, out: &mut Vec<Event>) {
+    fn take_arrivals(&mut self, out: &mut VecDeque<Observation>) {
         let mut arrivals = hot::ARRIVALS.lock().unwrap_or_else(PoisonError::into_inner);
         let new = std::mem::take(&mut arrivals.rings);
         drop(arrivals);
         for ring in new.into_iter().filter(|ring| ring.session == self.session) {
-            out.push(Event::ThreadStarted(ThreadStarted {
+            out.push_back(Observation::live(ThreadStarted {
                 thread: ring.key,
                 name: ring.name.clone(),
                 at: ring.started,
@@ -83,7 +85,7 @@ impl Rings {
 }
 
 impl Open {
-    fn drain(&mut self, resolver: &mut Resolver, out: &mut Vec<Event>) {
+    fn drain(&mut self, resolver: &mut Resolver, out: &mut VecDeque<Observation>) {
         let (thread, last) = (self.ring.key, &mut self.last);
         let mut missing = 0;
         self.ring.consumer.drain(|popped| match popped {
@@ -91,24 +93,27 @@ impl Open {
             Popped::Record(words) => {
                 let at = hot::written_at(&words);
                 if missing > 0 {
-                    out.push(gap(thread, std::mem::take(&mut missing), *last, Some(at)));
+                    out.push_back(gap(thread, std::mem::take(&mut missing), *last, Some(at)));
                 }
                 *last = Some(at);
-                out.push(
-                    hot::decode(&words, thread, resolver).unwrap_or(Event::Dropped(Dropped {
-                        site: DropSite::Undecodable,
+                let undecodable = DropSite::Undecodable;
+                let event = hot::decode(&words, thread, resolver);
+                let dropped = || {
+                    Event::Dropped(Dropped {
+                        site: undecodable,
                         count: 1,
                         at,
-                    })),
-                );
+                    })
+                };
+                out.push_back(Observation::live(event.unwrap_or_else(dropped)));
             }
         });
     }
 
-    fn trailing_gap(&mut self, out: &mut Vec<Event>) {
+    fn trailing_gap(&mut self, out: &mut VecDeque<Observation>) {
         let missing = self.ring.consumer.trailing_gap();
         if missing > 0 {
-            out.push(gap(self.ring.key, missing, self.last, None));
+            out.push_back(gap(self.ring.key, missing, self.last, None));
         }
     }
 }
@@ -118,8 +123,8 @@ fn gap(
     count: u64,
     not_before: Option<HostNanos>,
     not_after: Option<HostNanos>,
-) -> Event {
-    Event::Gap(Gap {
+) -> Observation {
+    Observation::live(Gap {
         thread,
         count,
         not_before,
