@@ -4,9 +4,9 @@
 ///
 /// Where a bound is reached, the oldest is forgotten: a call or an operation is given as a row as
 /// it stands, with L07, and counted under
-/// [`DropSite::Correlator`](crate::observation::DropSite::Correlator). The defaults hold about
-/// 250 MB when every bound is reached at once; a server whose calls are joined within seconds
-/// stays under 50 MB.
+/// [`DropSite::Correlator`](crate::observation::DropSite::Correlator). With the defaults the calls
+/// of a session come to at most 240 MB, the epochs of a process to 100 MB, and each thread that
+/// launches to 0.8 MB; a server whose calls are joined within a second stays at 20 to 50 MB in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -41,9 +41,9 @@ pub struct Limits {
     /// Ended scopes of one thread that are kept for calls which only CUPTI saw. 72 bytes each.
     /// Default 1,024.
     pub scopes_per_thread: usize,
-    /// Calls of one thread that wait for their scope to end. 64 bytes each. Default 8,192.
+    /// Calls of one thread that wait for their scope to end. 80 bytes each. Default 8,192.
     pub calls_awaiting_scope: usize,
-    /// Rows, and as many faults, that were not drained yet. About 900 bytes each. Drain after every
+    /// Rows, and as many faults, that were not drained yet. About 750 bytes each. Drain after every
     /// batch of observations. Default 1,048,576.
     pub undrained: usize,
 }
