@@ -35,6 +35,7 @@ use crate::{entered, task_id};
 /// # }).expect("no task panics");
 /// ```
 #[track_caller]
+#[expect(clippy::disallowed_methods, reason = "here the epoch is taken along")]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -56,6 +57,7 @@ where
 ///
 /// As [`tokio::task::spawn_blocking`]: outside of a runtime.
 #[track_caller]
+#[expect(clippy::disallowed_methods, reason = "here the epoch is taken along")]
 pub fn spawn_blocking<F, R>(work: F) -> JoinHandle<R>
 where
     F: FnOnce() -> R + Send + 'static,
