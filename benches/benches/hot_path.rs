@@ -147,6 +147,6 @@ fn spans(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500)).sample_size(50);
-    targets = clocks, on_a_thread_that_never_launched, on_a_launching_thread, spans
+    targets = clocks, on_a_thread_that_never_launched, spans, on_a_launching_thread
 }
 criterion_main!(benches);

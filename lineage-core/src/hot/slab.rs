@@ -19,9 +19,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use crate::id::{
-    Attribution, EpochId, LaunchEpoch, MAX_EPOCH_ID, MAX_VERSION, PackedEpoch, W3cParent,
-};
+use crate::id::{Attribution, EpochId, LaunchEpoch, MAX_VERSION, PackedEpoch, W3cParent};
 
 const CHUNK: usize = 4096;
 const CHUNKS: usize = 256;
@@ -118,10 +116,8 @@ fn tagged(free: u64, low: u32) -> u64 {
 }
 
 fn fresh_id() -> Option<EpochId> {
-    let id = NEXT_ID.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |id| {
-        (id <= MAX_EPOCH_ID).then_some(id + 1)
-    });
-    EpochId::new(id.ok()?)
+    // Beyond the last id the counter goes on, which it can for centuries.
+    EpochId::new(NEXT_ID.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Makes a live epoch with one handle.
