@@ -55,6 +55,9 @@ pub struct Totals {
     pub unreachable: u64,
     /// Rows whose epoch had been retired when the call was made: information, not a fault.
     pub after_retirement: u64,
+    /// Rows of calls without an operation that were made after the last call that has one: the edge
+    /// of the recording, no fault. Their binding counts as that of any row.
+    pub after_recording: u64,
     /// Rows of calls inside a launch boundary that have no external correlation record, although
     /// their session has such records.
     pub external_missing: u64,

@@ -278,8 +278,11 @@ proptest! {
 
     #[test]
     fn another_epoch_on_cuptis_stack_is_w03(plan in breakable(6), pick: usize) {
-        let other = lineage_core::id::LaunchEpoch::from_numbers(1, 77).expect("in range");
+        let other = epoch(1_000_000);
         let broken = break_one(&plan, pick, |history, _, truth| {
+            // It lives, somewhere else.
+            let elsewhere = declared(900, 1_000_000, 1);
+            history.rounds[0].rings.push((900, vec![elsewhere]));
             history.each(|event| {
                 if let Event::External(external) = event && external.correlation == truth.wire {
                     external.external_id = PackedEpoch::from(other).bits();

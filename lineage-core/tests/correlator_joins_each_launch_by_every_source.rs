@@ -5,9 +5,12 @@ mod correlator_support;
 use correlator_support::*;
 use lineage_core::evidence::{Evidence, Rule, TimeSource, Why};
 use lineage_core::fault::FaultCode;
-use lineage_core::id::{Attribution, DetachedReason, PackedEpoch, TaskId};
-use lineage_core::observation::{DeviceSession, Event, Mark, Misuse, MisuseKind, Received, Scope};
-use lineage_core::row::{Binding, JoinSources, Unattributed};
+use lineage_core::id::{Attribution, CorrelationId, DetachedReason, PackedEpoch, TaskId};
+use lineage_core::observation::{
+    ApiDomain, ApiId, DeviceSession, Event, Mark, Misuse, MisuseKind, OperationsDue, Received,
+    Scope,
+};
+use lineage_core::row::{Binding, JoinSources, Row, Unattributed};
 
 const NOTHING: Attribution = Attribution::None;
 
@@ -271,6 +274,69 @@ fn an_external_id_of_an_epoch_that_nobody_declared_is_w05() {
 }
 
 #[test]
+fn a_callback_that_names_an_epoch_nobody_declared_is_w05_unless_its_record_was_lost() {
+    let undeclared = |lost: Option<Event>| {
+        let mut events = launch(3, 100, 1_000);
+        events.remove(0);
+        events.insert(0, declared(1, 2, 990));
+        events.extend(lost);
+        ended(events).row().faults.clone()
+    };
+    assert_eq!(undeclared(None), [FaultCode::W05]);
+    // Also a gap of another thread may hide the declaration.
+    assert_eq!(undeclared(Some(gap(9, 10, 20))), []);
+    // One that was retired long ago is known, though nothing else of it is.
+    let mut run = Run::new();
+    run.see(launch(3, 100, 1_000)).see([retired(3, 1_200)]);
+    for ns in [2_000, 3_000, 4_000] {
+        run.see([flushed(ns)]);
+    }
+    run.see([call(1, 101, 5_020, 3), scope(1, 3, 200, 5_010, 5_040)]);
+    run.see([api(1, 101, 5_020), kernel(101, 5_050, 5_090)])
+        .end();
+    assert!(run.rows.iter().all(|row| row.faults.is_empty()));
+}
+
+#[test]
+fn what_the_driver_launches_for_itself_belongs_to_nobody_whatever_is_around_it() {
+    let mut internal = api_of(1, 101, 1_023);
+    internal.api = ApiId {
+        domain: ApiDomain::Driver,
+        cbid: 0,
+        name: Some("internal launch".into()),
+    };
+    internal.end = Some(at(1_025));
+    internal.due = OperationsDue::Any;
+    let mut events = launch(3, 100, 1_000);
+    events.push(runtime_api(1, 99, 1_015, 1_035));
+    events.extend([
+        external(3, 101, 1_023),
+        internal.clone().into(),
+        kernel(101, 1_060, 1_070),
+    ]);
+    // One without an operation.
+    internal.correlation = CorrelationId(102);
+    events.extend([internal.clone().into(), last_flush(9_000)]);
+    let run = ended(events);
+    let row_of = |correlation| {
+        let of = |row: &&Row| {
+            row.call
+                .as_ref()
+                .is_some_and(|call| call.correlation.0 == correlation)
+        };
+        run.rows.iter().find(of).expect("given")
+    };
+    let nobodys = Binding::Unattributed(Unattributed::InternalLaunch);
+    assert_eq!(row_of(101).binding, nobodys);
+    assert_eq!(row_of(101).sources.external, Some(of(3)), "and it is kept");
+    assert_eq!(row_of(102).binding, nobodys);
+    assert_eq!(row_of(100).binding, Binding::Bound(epoch(3)));
+    assert!(run.rows.iter().all(|row| row.faults.is_empty()));
+    assert_eq!(run.totals().unattributed.internal_launch, 2);
+    assert_eq!((run.totals().lost, run.totals().wrong), (0, 0));
+}
+
+#[test]
 fn external_ids_of_other_tools_kinds_say_nothing() {
     let mut events = launch(3, 100, 1_000);
     let Event::External(other) = &mut events[3] else {
@@ -519,14 +585,14 @@ fn a_scope_that_ends_after_the_rows_were_given_still_tells_of_another_task() {
 }
 
 #[test]
-fn work_bound_before_its_declaration_is_w01_beyond_the_clocks_error() {
+fn work_bound_before_its_declaration_is_w01_by_one_clock() {
     let declared_at = |ns| {
         let mut events = launch(3, 100, 1_000);
         events[0] = declared(1, 3, ns);
         ended(events).row().faults.clone()
     };
-    assert_eq!(declared_at(1_020 + 1_001), [FaultCode::W01]);
-    assert_eq!(declared_at(1_020 + 1_000), []);
+    assert_eq!(declared_at(1_021), [FaultCode::W01]);
+    assert_eq!(declared_at(1_020), []);
 }
 
 #[test]

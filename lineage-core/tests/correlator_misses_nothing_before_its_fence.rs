@@ -116,7 +116,7 @@ fn an_operation_that_comes_after_all_supersedes_the_lost_row() {
 }
 
 #[test]
-fn at_the_end_of_its_session_a_call_without_an_operation_is_lost_wherever_it_lies() {
+fn at_the_end_of_its_session_a_call_above_the_last_operation_is_the_edge_of_the_recording() {
     for end in [
         last_flush(9_000),
         DeviceSession::Ended {
@@ -129,14 +129,40 @@ fn at_the_end_of_its_session_a_call_without_an_operation_is_lost_wherever_it_lie
         run.see(launch(3, 100, 1_000));
         run.see(without_operation(4, 101, 2_000));
         run.see([end]);
-        assert_eq!(
-            (run.totals().lost, run.pending()),
-            (1, 0),
-            "nothing more can come"
-        );
         run.end();
-        assert_eq!(run.totals().rows, 2, "and it is said once");
+        assert_eq!((run.totals().lost, run.pending()), (0, 0));
+        assert_eq!(
+            run.totals().after_recording,
+            1,
+            "no fault, and nothing silent"
+        );
+        assert_eq!(
+            (run.totals().rows, run.totals().bound),
+            (2, 2),
+            "it is said once, and whose it is"
+        );
+        let row = run.rows.last().expect("given");
+        assert_eq!(row.stages.start, Evidence::Unknown { why: Why::Pending });
+        // If its operation comes after all, it was no edge.
+        run.see([kernel(101, 2_050, 2_090)]);
+        assert_eq!(
+            (run.totals().after_recording, run.totals().superseded),
+            (0, 1)
+        );
     }
+}
+
+#[test]
+fn where_no_operation_was_recorded_at_all_every_call_that_succeeded_is_lost() {
+    let mut run = Run::new();
+    run.see(without_operation(3, 100, 1_000));
+    run.see(without_operation(4, 101, 2_000));
+    let mut failed = call_of(1, 102, 3_020, of(4));
+    failed.result = 700;
+    run.see([failed.into(), scope(1, 4, 9, 3_010, 3_040)]);
+    run.see([last_flush(9_000)]).end();
+    assert_eq!(run.totals().faults[FaultCode::L03], 2);
+    assert_eq!((run.totals().rows, run.totals().after_recording), (3, 0));
 }
 
 #[test]
@@ -557,6 +583,30 @@ fn a_call_that_waits_while_2_to_the_31_ids_go_by_gives_way_with_a_fault() {
     assert_eq!(row.binding, Binding::Bound(epoch(3)));
     assert_eq!((run.totals().evicted, run.pending()), (1, 0));
     assert_eq!(run.loose(), [FaultCode::L07]);
+}
+
+#[test]
+fn two_calls_of_one_thread_with_one_id_are_w04_unless_they_are_one_record() {
+    let twice = |again: u64| {
+        let mut events = vec![declared(1, 3, 1_000)];
+        for ns in [1_020, again] {
+            events.extend([
+                call(1, 100, ns, 3),
+                scope(1, 3, ns, ns - 5, ns + 15),
+                api(1, 100, ns),
+                kernel(100, ns + 20, ns + 30),
+            ]);
+        }
+        events.push(last_flush(9_000));
+        ended(events)
+    };
+    let run = twice(1_020);
+    assert_eq!((run.rows.len(), run.totals().wrong), (1, 0));
+    assert_eq!(run.totals().duplicates, 3, "call, api and kernel");
+    let run = twice(1_100);
+    assert!(run.totals().faults[FaultCode::W04] >= 1, "{:#?}", run.rows);
+    assert_eq!(run.totals().lost, 0);
+    assert_eq!(run.totals().operations.kernels, 2);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use lineage_core::fault::FaultCode;
 use lineage_core::id::ProcessOrdinal;
 use lineage_core::observation::OperationsDue;
-use lineage_core::row::{Binding, Row};
+use lineage_core::row::{Binding, Row, RowCall};
 
-use crate::derive::{Childless, Derived, Process, identity};
+use crate::derive::{Childless, Derived, OperationJoin, Process, identity};
 use crate::describe::{about_call, about_operation};
 use crate::finding::{About, EvidenceLine, Finding, Findings};
 use crate::options::Options;
@@ -165,8 +165,16 @@ impl Compared {
         self.operations[number] = Some(row.binding);
 
         let joined = operations[number].join.call();
-        if let Some(call) = joined {
-            self.calls[call] = true;
+        match (&operations[number].join, joined) {
+            (_, Some(call)) => self.calls[call] = true,
+            // It stands for all of them: whose it is cannot be told.
+            (OperationJoin::Ambiguous { .. }, None) => {
+                let like = process
+                    .calls
+                    .with_wire_id(operation.session, operation.correlation);
+                like.iter().for_each(|key| self.calls[key.call] = true);
+            }
+            _ => {}
         }
         let differs = match (&row.call, joined) {
             (Some(said), Some(call)) => {
@@ -176,6 +184,7 @@ impl Compared {
                 (!same).then_some((FaultCode::W04, "its row gives it to another call"))
             }
             (None, Some(_)) => Some((FaultCode::L02, "its row has no call, and one was recorded")),
+            (Some(said), None) if is_doubted(process, number, said, row) => None,
             (Some(_), None) => Some((
                 FaultCode::W04,
                 "its row gives it to a call that the records do not tell",
@@ -267,6 +276,16 @@ impl Compared {
         });
         (operations.count() + calls.count()) as u64
     }
+}
+
+/// Whether several calls have an operation's id, and its row names one of them with W04: it does
+/// not claim to know.
+fn is_doubted(process: &Process<'_>, number: usize, said: &RowCall, row: &Row) -> bool {
+    let operation = &process.operations.operations[number];
+    let what = operation.seen.what;
+    matches!(operation.join, OperationJoin::Ambiguous { .. })
+        && row.faults.contains(&FaultCode::W04)
+        && (said.session, said.correlation.wire()) == (what.session, what.correlation)
 }
 
 fn said(row: &Row) -> EvidenceLine {

@@ -4,13 +4,13 @@
 mod recording;
 mod world;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::fault::FaultCode;
 use lineage_core::id::*;
 use lineage_core::observation::*;
-use lineage_core::row::{LooseFault, Row};
+use lineage_core::row::{Binding, LooseFault, Row, Unattributed};
 use lineage_validator::Validation;
 use proptest::prelude::*;
 use recording::*;
@@ -30,7 +30,27 @@ fn concluded(recording: &Recording) -> (Vec<Row>, Vec<LooseFault>) {
 
 fn both(recording: &Recording) -> Validation {
     let (rows, faults) = concluded(recording);
-    recording.validated_with(&rows, &faults)
+    let validation = recording.validated_with(&rows, &faults);
+    let reached = |said: Option<bool>| {
+        let bound = rows
+            .iter()
+            .filter(|row| matches!(row.binding, Binding::Bound(_)));
+        bound.filter(|row| row.sources.reachable == said).count() as u64
+    };
+    // Where a call cannot be told the validator counts no reach.
+    if !validation.fault_counts.contains_key(&FaultCode::W04) {
+        let counts = &validation.counts;
+        assert_eq!(
+            (reached(Some(true)), reached(Some(false)), reached(None)),
+            (counts.reachable, counts.unreachable, counts.reach_unknown),
+            "{validation}"
+        );
+        let internal = Binding::Unattributed(Unattributed::InternalLaunch);
+        let internal = rows.iter().filter(|row| row.binding == internal).count() as u64;
+        let counted = counts.unattributed.get("internal_launch").copied();
+        assert_eq!(internal, counted.unwrap_or_default(), "{validation}");
+    }
+    validation
 }
 
 /// The codes that each of the two raises.
@@ -292,15 +312,139 @@ fn on_hand_made_cases() {
             ..Launch::of(epoch(1), 10, 4, 10_000)
         });
     });
+    add("a call above the last operation", &|recording| {
+        recording.launch(&Launch {
+            operations: Vec::new(),
+            ..Launch::of(epoch(1), 10, 9, 60_000)
+        });
+    });
+    add("an epoch that nobody declared, by both", &|recording| {
+        recording.launch(&Launch::of(epoch(7), 10, 4, 4_000));
+    });
+    add(
+        "an epoch that nobody declared, by the callback",
+        &|recording| {
+            recording.launch(&Launch {
+                external: None,
+                ..Launch::of(epoch(7), 10, 4, 4_000)
+            });
+        },
+    );
+    add(
+        "an epoch that nobody declared, by the external",
+        &|recording| {
+            recording.launch(&Launch {
+                callback: None,
+                ..Launch::of(epoch(7), 10, 4, 4_000)
+            });
+        },
+    );
+    add("a version that nobody made", &|recording| {
+        recording.launch(&Launch::of(version(1, 2), 10, 4, 4_000));
+    });
+    add("a declaration that a gap may hide", &|recording| {
+        recording.saw(Gap {
+            thread: thread(11),
+            count: 5,
+            not_before: None,
+            not_after: Some(at(60)),
+        });
+        recording.launch(&Launch::of(epoch(7), 10, 4, 4_000));
+    });
+    add("one id on one thread at two times", &|recording| {
+        recording.launch(&Launch::of(epoch(1), 10, 3, 30_000));
+    });
+    add(
+        "one id on one thread, twice the same record",
+        &|recording| {
+            recording.launch(&Launch::of(epoch(1), 10, 3, 3_000));
+        },
+    );
+    add("declared a nanosecond after the call", &|recording| {
+        recording.declare(2, 10, 4_001);
+        recording.launch(&Launch::of(epoch(2), 10, 4, 4_000));
+    });
+    add("declared as the call was entered", &|recording| {
+        recording.declare(2, 10, 4_000);
+        recording.launch(&Launch::of(epoch(2), 10, 4, 4_000));
+    });
+    add("internal launches", &|recording| {
+        recording.launch(&Launch::of(epoch(1), 10, 8, 40_000));
+        recording.internal_launch(9, 40_040);
+        recording.saw(kernel(9, 45_000, 46_000));
+        recording.internal_launch(11, 40_070);
+    });
+    add(
+        "an internal launch that bears the id of a call",
+        &|recording| {
+            recording.internal_launch(2, 2_040);
+        },
+    );
+    add("polled where no handoff went", &|recording| {
+        recording.launch(&Launch {
+            task: Some(7),
+            scope_task: Some(7),
+            ..Launch::of(epoch(1), 11, 4, 4_000)
+        });
+    });
+    add("no task, where no handoff went", &|recording| {
+        recording.declare_in(2, 10, Some(6), 150);
+        recording.launch(&Launch::of(epoch(2), 11, 4, 4_000));
+    });
+    add("no callback, where no handoff went", &|recording| {
+        recording.declare_in(2, 10, Some(6), 150);
+        recording.launch(&Launch {
+            callback: None,
+            ..Launch::of(epoch(2), 11, 4, 4_000)
+        });
+    });
     add("before the first call", &|recording| {
         recording.saw(kernel(u32::MAX, 60, 70));
     });
+    let mut nothing_ran = Recording::sound();
+    nothing_ran
+        .observations
+        .retain(|observation| !matches!(observation.event, Event::Operation(_)));
+    cases.push(("no operation at all", nothing_ran.clone().ended()));
+    cases.push(("no operation so far", nothing_ran));
+    // Agreeing is not enough where the contract was read in two ways: this is what it says.
+    let decided: BTreeMap<&str, &[FaultCode]> = BTreeMap::from([
+        ("a call above the last operation", &[][..]),
+        ("no operation at all", &[FaultCode::L03]),
+        ("no operation so far", &[]),
+        ("an epoch that nobody declared, by both", &[FaultCode::W05]),
+        (
+            "an epoch that nobody declared, by the callback",
+            &[FaultCode::W05],
+        ),
+        (
+            "an epoch that nobody declared, by the external",
+            &[FaultCode::W05],
+        ),
+        ("a version that nobody made", &[FaultCode::W05]),
+        ("a declaration that a gap may hide", &[FaultCode::L07]),
+        ("one id on one thread at two times", &[FaultCode::W04]),
+        ("one id on one thread, twice the same record", &[]),
+        ("declared a nanosecond after the call", &[FaultCode::W01]),
+        ("declared as the call was entered", &[]),
+        ("internal launches", &[]),
+        ("an internal launch that bears the id of a call", &[]),
+        ("polled where no handoff went", &[]),
+        ("no task, where no handoff went", &[]),
+        ("no callback, where no handoff went", &[]),
+    ]);
+    let named: BTreeSet<&str> = cases.iter().map(|(name, _)| *name).collect();
+    assert!(decided.keys().all(|name| named.contains(name)));
     let mut differing = Vec::new();
     for (name, recording) in cases {
         let validation = both(&recording);
         let (own, sessions) = codes(&validation);
+        if let Some(decided) = decided.get(name) {
+            let decided: BTreeSet<FaultCode> = decided.iter().copied().collect();
+            assert_eq!(own, decided, "{name}: {validation}");
+        }
         let rows = validation.counts.rows.expect("rows were given");
-        if own != sessions || rows.differing + rows.extra + rows.missing > 0 {
+        if own != sessions || rows.differing + rows.extra + rows.missing + rows.other_reason > 0 {
             differing.push(format!(
                 "{name}: validator {own:?}, correlator {sessions:?}, rows {rows:?}"
             ));

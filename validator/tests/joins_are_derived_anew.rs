@@ -323,25 +323,34 @@ fn no_containment_is_inferred_across_a_gap_or_a_scope_without_end() {
 
 #[test]
 fn reach_is_by_handoffs_to_the_thread_or_the_task() {
-    // (declared in task, received on thread, called on thread, in task) → reachable
-    let reach =
-        |received_on: Option<u64>, called_on: u64, task: Option<u64>, declared_in: Option<u64>| {
-            let mut recording = Recording::new();
-            recording.thread(10, 50);
-            recording.thread(11, 50);
-            recording.declare_in(1, 10, declared_in, 100);
-            if let Some(tid) = received_on {
-                recording.send(1, 1, 10, 200);
-                recording.receive(1, 1, tid, 300);
-            }
-            recording.launch(&Launch {
-                task,
-                scope_task: task,
-                ..Launch::of(epoch(1), called_on, 1, 1_000)
-            });
-            let counts = none(&recording.ended()).counts;
-            (counts.reachable, counts.unreachable, counts.reach_unknown)
-        };
+    // (received on thread, called on thread, in task, declared in task) → reachable
+    let reach_seen = |seen: bool,
+                      received_on: Option<u64>,
+                      called_on: u64,
+                      task: Option<u64>,
+                      declared_in: Option<u64>| {
+        let mut recording = Recording::new();
+        recording.thread(10, 50);
+        recording.thread(11, 50);
+        recording.declare_in(1, 10, declared_in, 100);
+        if let Some(tid) = received_on {
+            recording.send(1, 1, 10, 200);
+            recording.receive(1, 1, tid, 300);
+        }
+        let launch = Launch::of(epoch(1), called_on, 1, 1_000);
+        recording.launch(&Launch {
+            task,
+            // A boundary that no task entered says nothing of polling.
+            scope: None,
+            callback: launch.callback.filter(|_| seen),
+            ..launch
+        });
+        let counts = none(&recording.ended()).counts;
+        (counts.reachable, counts.unreachable, counts.reach_unknown)
+    };
+    let reach = |received_on, called_on, task, declared_in| {
+        reach_seen(true, received_on, called_on, task, declared_in)
+    };
     assert_eq!(reach(None, 10, None, None), (1, 0, 0), "declared there");
     assert_eq!(
         reach(None, 11, None, None),
@@ -357,9 +366,90 @@ fn reach_is_by_handoffs_to_the_thread_or_the_task() {
     assert_eq!(reach(None, 11, Some(6), Some(5)), (0, 1, 0), "another task");
     assert_eq!(
         reach(None, 11, None, Some(5)),
-        (0, 0, 1),
-        "the calling task is not known"
+        (0, 1, 0),
+        "called by no task: a stale cell"
     );
+    assert_eq!(
+        reach_seen(false, None, 11, None, Some(5)),
+        (0, 0, 1),
+        "only CUPTI saw the call, so its task is not known"
+    );
+}
+
+/// `future.instrument(span)` and `tokio::spawn`: the span's scope is entered by the task that was
+/// spawned, on a thread that no handoff was made to.
+#[test]
+fn an_epoch_that_a_task_polls_on_a_thread_came_there_with_the_task() {
+    let reach = |scope_epoch, scope_task| {
+        let mut recording = Recording::new();
+        recording.thread(10, 50);
+        recording.thread(11, 50);
+        recording.declare(1, 10, 100);
+        recording.declare(2, 10, 110);
+        recording.launch(&Launch {
+            task: Some(7),
+            scope_task,
+            scope: Some(Attribution::Epoch(epoch(scope_epoch))),
+            ..Launch::of(epoch(1), 11, 1, 1_000)
+        });
+        recording.launch(&Launch::of(epoch(2), 10, 2, 5_000));
+        let counts = recording.ended().validated().counts;
+        (counts.reachable, counts.unreachable)
+    };
+    assert_eq!(reach(1, Some(7)), (2, 0), "polled there");
+    assert_eq!(reach(1, Some(8)), (1, 1), "polled there by another task");
+    assert_eq!(reach(2, Some(7)), (1, 1), "another epoch was polled there");
+}
+
+#[test]
+fn who_steps_an_epoch_has_it_in_hand_and_a_gap_may_hide_that_it_came() {
+    let reach = |change: &dyn Fn(&mut Recording)| {
+        let mut recording = Recording::new();
+        recording.thread(10, 50);
+        recording.thread(11, 50);
+        recording.declare(1, 10, 100);
+        change(&mut recording);
+        recording.launch(&Launch::of(epoch(1), 11, 1, 1_000));
+        let counts = recording.ended().validated().counts;
+        (counts.reachable, counts.unreachable, counts.reach_unknown)
+    };
+    let step = |tid| {
+        move |recording: &mut Recording| {
+            recording.saw(Stepped {
+                epoch: version(1, 2),
+                thread: thread(tid),
+                at: at(500),
+            });
+        }
+    };
+    assert_eq!(reach(&step(11)), (1, 0, 0));
+    assert_eq!(reach(&step(10)), (0, 1, 0));
+    let gap = |tid, not_before| {
+        move |recording: &mut Recording| {
+            recording.saw(Gap {
+                thread: thread(tid),
+                count: 1,
+                not_before: Some(at(not_before)),
+                not_after: Some(at(not_before + 50)),
+            });
+        }
+    };
+    assert_eq!(reach(&gap(11, 500)), (0, 0, 1), "lost before the call");
+    assert_eq!(reach(&gap(11, 1_500)), (0, 1, 0), "lost after it");
+    assert_eq!(reach(&gap(10, 500)), (0, 1, 0), "lost elsewhere");
+}
+
+#[test]
+fn what_the_driver_launches_for_itself_belongs_to_nobody_whatever_is_around_it() {
+    let mut recording = Recording::sound();
+    recording.launch(&Launch::of(epoch(1), 10, 8, 40_000));
+    recording.internal_launch(9, 40_040);
+    recording.saw(kernel(9, 45_000, 46_000));
+    recording.internal_launch(11, 40_070);
+    let validation = none(&recording.ended());
+    let counts = validation.counts;
+    assert_eq!(counts.unattributed["internal_launch"], 2);
+    assert_eq!((counts.bound, counts.joined_kernels), (4, 5));
 }
 
 #[test]

@@ -33,9 +33,12 @@ impl Session {
             return;
         }
         let one_is_due = matches!(due, OperationsDue::One | OperationsDue::Many) && !entry.failed();
+        let first_key = entry
+            .parent
+            .map_or(entry.key(), |outer| outer.min(entry.key()));
         let beyond_device = self
             .newest_operation
-            .is_none_or(|newest| entry.key() > newest);
+            .is_none_or(|newest| first_key > newest);
         if one_is_due && beyond_device && !allowed.operations {
             return; // The device may not be that far.
         }
@@ -46,7 +49,9 @@ impl Session {
             }
             return;
         }
-        let lost = one_is_due && (!beyond_device || self.ended);
+        // Above the last operation it is the edge of the recording, if there was any operation.
+        let never_recorded = self.newest_operation.is_none() && self.ended;
+        let lost = one_is_due && (!beyond_device || never_recorded);
         let mut faults = FaultSet::default();
         if lost {
             faults.add(FaultCode::L03);
@@ -78,6 +83,7 @@ impl Session {
         no_operation: Why,
         context: &mut Context<'_>,
     ) {
+        self.resolve_doubt(slot);
         if self.calls.get(slot).reused {
             faults.add(FaultCode::W04);
         }
@@ -94,7 +100,8 @@ impl Session {
             epsilon_ns: context.limits.epsilon_ns,
         };
         let (row, joined, faults) = build(parts, None);
-        let effect = Effect::of(&joined, faults);
+        let mut effect = Effect::of(&joined, faults);
+        effect.after_recording = no_operation == Why::Pending;
         context.out.row(row, effect, None);
         self.calls.get_mut(slot).without = Some(effect);
     }
@@ -118,13 +125,17 @@ impl Session {
             let entry = self.calls.get(slot);
             let given = entry.is_given() || entry.satisfied;
             if entry.fenced && given && entry.waiting.is_empty() {
+                self.conclude(slot, Allowed::FENCED, context);
                 self.leave_timeline(slot);
                 if self.calls.get(slot).kept == Kept::Open {
                     // One of many may still come, from a buffer that was held for a long time.
                     self.keep(slot, Kept::Joined, context);
                 }
             } else if entry.end().is_some_and(|end| end.0 <= fenced) {
-                self.conclude(slot, Allowed::FENCED, context);
+                // A runtime call that made it may have been under way at the fence.
+                if entry.fenced || !entry.is_doubtful() {
+                    self.conclude(slot, Allowed::FENCED, context);
+                }
                 self.calls.get_mut(slot).fenced = true;
             }
         }

@@ -16,6 +16,13 @@ const WITHOUT_ID: u64 = 1 << 63;
 /// Operations of one call that are compared one by one; beyond it their set is hashed.
 const COMPARED: usize = 16;
 
+/// Whether CUPTI recorded this for a launch that the driver makes for itself (its kind
+/// `INTERNAL_LAUNCH_API`): it names no function, and our callback does not see it.
+pub(super) fn is_internal(api: &ApiRecord) -> bool {
+    let id = &api.api;
+    id.domain == ApiDomain::Driver && id.cbid == 0 && id.name.as_deref() == Some("internal launch")
+}
+
 /// Names an entry, also after it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallRef {
@@ -90,6 +97,10 @@ pub(super) struct Entry {
     /// Further records of one domain: a runtime call may make several driver calls, and where ids
     /// are shared they all bear the one.
     pub(super) further_parts: u32,
+    /// Between which middles of calls, in nanoseconds, those records lie, and what is known to
+    /// surround them beside the runtime's own record.
+    parts: Option<(u64, u64)>,
+    surrounded: Option<(HostNanos, HostNanos)>,
     /// Two different calls bear its id.
     pub(super) reused: bool,
     pub(super) holds_epoch: bool,
@@ -151,6 +162,13 @@ impl Entry {
             .is_some_and(|result| result != 0)
     }
 
+    /// Whether all that is known of the call is that the driver made it for itself.
+    pub(super) fn is_internal(&self) -> bool {
+        self.host.is_none()
+            && self.runtime.is_none()
+            && self.driver.as_ref().is_some_and(is_internal)
+    }
+
     /// When it was entered.
     pub(super) fn start(&self) -> Option<HostNanos> {
         let host = self.host.as_ref().map(|call| call.entered);
@@ -187,6 +205,32 @@ impl Entry {
             Some(OperationsDue::One) => self.children.len().max(1 + self.further_parts as usize),
             _ => usize::MAX,
         }
+    }
+
+    /// Notes a further record of one domain, from when to when.
+    pub(super) fn add_part(&mut self, from: HostNanos, to: HostNanos) {
+        let middle = from.0.midpoint(to.0);
+        let known = self.start().zip(self.end());
+        let known = known.map_or(middle, |(from, to)| from.0.midpoint(to.0));
+        let (first, last) = self.parts.unwrap_or((known, known));
+        self.parts = Some((first.min(middle), last.max(middle)));
+    }
+
+    /// Notes a runtime call of ours around the driver call of the same id.
+    pub(super) fn surround(&mut self, call: &Call) {
+        self.surrounded = Some((call.entered, call.exited.unwrap_or(call.entered)));
+    }
+
+    /// Whether several records of one domain bear its id, and no runtime call is known to have
+    /// made them all.
+    pub(super) fn is_doubtful(&self) -> bool {
+        let Some((first, last)) = self.parts else {
+            return false;
+        };
+        let runtime = self.runtime.as_ref();
+        let recorded = runtime.and_then(|api| api.start.zip(api.end));
+        let around = |(from, to): (HostNanos, HostNanos)| from.0 <= first && last <= to.0;
+        !(recorded.is_some_and(around) || self.surrounded.is_some_and(around))
     }
 
     /// Whether a row that stands for this call was given.

@@ -68,6 +68,8 @@ pub(super) struct Effect {
     containment_differs: bool,
     unreachable: bool,
     external_missing: bool,
+    /// It is a call above the last operation that was recorded.
+    pub(super) after_recording: bool,
 }
 
 impl Effect {
@@ -102,6 +104,7 @@ impl Effect {
             containment_differs: scope.is_some_and(|scope| scope.epoch() != epoch),
             unreachable: epoch.is_some() && sources.reachable == Some(false),
             external_missing: joined.external_missing,
+            after_recording: false,
         }
     }
 
@@ -132,6 +135,7 @@ impl Effect {
             (self.containment_differs, &mut totals.containment_differs),
             (self.unreachable, &mut totals.unreachable),
             (self.external_missing, &mut totals.external_missing),
+            (self.after_recording, &mut totals.after_recording),
         ] {
             if holds {
                 step(count);

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::declared::DeclaredIds;
 use super::emit::{Outbox, loose};
 use super::limits::Limits;
 use crate::fault::FaultCode;
@@ -52,6 +53,8 @@ struct Outstanding {
 #[derive(Debug, Default)]
 pub(super) struct EpochState {
     declared: Option<HostNanos>,
+    /// The newest version that is known to have been made.
+    newest_version: u32,
     retired: Option<(HostNanos, LaunchEpoch)>,
     cancelled: bool,
     launched: bool,
@@ -95,6 +98,11 @@ impl EpochState {
             .map(|(_, at)| *at)
     }
 
+    /// Whether it came to any task.
+    pub(super) fn is_in_tasks(&self) -> bool {
+        self.places.iter().any(|place| place.task.is_some())
+    }
+
     pub(super) fn reach(&self, thread: ThreadKey, task: Option<TaskId>, by: HostNanos) -> Reach {
         let here = |place: &Place| {
             place.at <= by && (place.thread == thread || (task.is_some() && place.task == task))
@@ -131,6 +139,7 @@ pub(super) struct Epochs {
     /// Retired, with the count of flushes by then.
     retired: VecDeque<(u64, u64)>,
     first_declared: Option<HostNanos>,
+    known: DeclaredIds,
     /// Whether launches can be seen at all.
     pub(super) device_seen: bool,
 }
@@ -156,6 +165,16 @@ impl Epochs {
         self.states.get(&epoch.id.get())
     }
 
+    /// Whether anything ever said that it exists: its declaration, a link or a step. Of one whose
+    /// declaration is not held any more the versions are not known.
+    pub(super) fn was_declared(&self, epoch: LaunchEpoch) -> bool {
+        let held = self
+            .get(epoch)
+            .filter(|state| state.declared.is_some() && state.newest_version > 0);
+        self.known.contains(epoch.id.get())
+            && held.is_none_or(|state| epoch.version.get() <= state.newest_version)
+    }
+
     /// When the first epoch was declared, as far as it is known.
     pub(super) fn first_declared(&self) -> Option<HostNanos> {
         self.first_declared
@@ -168,16 +187,20 @@ impl Epochs {
             self.first_declared
                 .map_or(declared.at, |first| first.min(declared.at)),
         );
+        self.known.insert(declared.epoch.id.get());
         let places = context.limits.places_per_epoch;
         let state = self.state(declared.epoch.id.get(), context);
         state.declared = Some(declared.at);
+        state.newest_version = state.newest_version.max(declared.epoch.version.get());
         let (thread, task, at) = (declared.thread, declared.task, declared.at);
         state.came_to(Place { thread, task, at }, places);
     }
 
     pub(super) fn step(&mut self, stepped: &Stepped, context: &mut Deciding<'_>) {
+        self.known.insert(stepped.epoch.id.get());
         let places = context.limits.places_per_epoch;
         let state = self.state(stepped.epoch.id.get(), context);
+        state.newest_version = state.newest_version.max(stepped.epoch.version.get());
         let (thread, at) = (stepped.thread, stepped.at);
         state.came_to(
             Place {
@@ -272,6 +295,9 @@ impl Epochs {
 
     pub(super) fn link(&mut self, linked: &Linked, context: &mut Deciding<'_>) {
         let (later, from) = (linked.epoch.id.get(), linked.from.id.get());
+        self.known.insert(later);
+        let state = self.state(later, context);
+        state.newest_version = state.newest_version.max(linked.epoch.version.get());
         if later == from {
             return; // Another version of the same work.
         }

@@ -5,8 +5,10 @@
 //! binds only where no observed source exists. All three read the same thread-local, so recorded
 //! edges are asked besides whether the epoch came to this thread or task at all.
 
+use super::calls::is_internal;
 use super::emit::FaultSet;
 use super::epochs::{Epochs, Reach};
+use super::rows::unattributed;
 use super::threads::{Containment, SeenScope, ThreadState, Threads};
 use crate::evidence::{Evidence, Rule, TimeSource, Why};
 use crate::fault::FaultCode;
@@ -61,7 +63,8 @@ pub(super) struct Known<'a> {
     pub(super) threads: &'a Threads,
     /// Whether lineage itself recorded anything.
     pub(super) host_evidence: bool,
-    pub(super) epsilon_ns: u64,
+    /// Whether records of any thread are known to be lost.
+    pub(super) gaps: bool,
 }
 
 /// The reading of the sources, before anything is checked.
@@ -71,6 +74,9 @@ struct Reading {
 }
 
 pub(super) fn join(evidence: &CallEvidence<'_>, known: &Known<'_>) -> (Joined, Missing) {
+    if evidence.call.is_none() && evidence.api.is_some_and(is_internal) {
+        return (internal(evidence), Missing::default());
+    }
     let place = Place::of(evidence, known);
     let scope = place.containment.scope();
     let external = evidence.external.map(PackedEpoch::unpack);
@@ -101,17 +107,15 @@ pub(super) fn join(evidence: &CallEvidence<'_>, known: &Known<'_>) -> (Joined, M
         _ => None,
     };
 
-    // An id of ours whose epoch nobody declared.
-    if let Some(Attribution::Epoch(named)) = external
-        && callback.and_then(|callback| callback.epoch()) != Some(named)
-        && known.epochs.first_declared().is_some()
-        && known
-            .epochs
-            .get(named)
-            .is_none_or(|state| state.declared().is_none())
-    {
-        faults.add(FaultCode::W05);
+    // An epoch that nobody declared: its record may be in another ring, or was lost with others.
+    let observed = [external, other, callback];
+    let observed = observed.into_iter().flatten().filter_map(|of| of.epoch());
+    let undeclared = |epoch: LaunchEpoch| !known.epochs.was_declared(epoch);
+    if known.host_evidence && observed.chain(epoch).any(undeclared) {
         missing.host = true;
+        if !known.gaps {
+            faults.add(FaultCode::W05);
+        }
     }
     if let (Some(scope), Some(call)) = (scope, evidence.call)
         && scope.task.is_some()
@@ -128,7 +132,8 @@ pub(super) fn join(evidence: &CallEvidence<'_>, known: &Known<'_>) -> (Joined, M
     }
     let mut after_retirement = false;
     if let (Some(at), Some(state)) = (place.at, state) {
-        if declared.is_some_and(|declared| declared.0 > at.0.saturating_add(known.epsilon_ns)) {
+        // Both times are of one clock.
+        if declared.is_some_and(|declared| declared > at) {
             faults.add(FaultCode::W01);
         }
         after_retirement = state.retired().is_some_and(|retired| retired < at);
@@ -150,6 +155,13 @@ pub(super) fn join(evidence: &CallEvidence<'_>, known: &Known<'_>) -> (Joined, M
         scope_enter: scope_enter(&place, scope, missing.host),
     };
     (joined, missing)
+}
+
+/// What the driver launched for itself belongs to nobody, whatever was current around it.
+fn internal(evidence: &CallEvidence<'_>) -> Joined {
+    let mut joined = unattributed(Unattributed::InternalLaunch);
+    joined.sources.external = evidence.external.map(PackedEpoch::unpack);
+    joined
 }
 
 /// Where and when the call was made.
@@ -298,8 +310,16 @@ fn reach(
     if polled_here {
         return Some(true);
     }
-    match known.epochs.get(epoch)?.reach(thread.key, task, at) {
+    let state = known.epochs.get(epoch);
+    let declared = state.and_then(|state| state.declared());
+    // Where it came to was dropped when all else of it was decided.
+    let forgotten = declared.is_none() && known.epochs.was_declared(epoch);
+    // CUPTI's record does not say in which task.
+    let task_unknown = evidence.call.is_none() && state.is_some_and(|state| state.is_in_tasks());
+    let reach = state.map_or(Reach::No, |state| state.reach(thread.key, task, at));
+    match reach {
         Reach::Yes => Some(true),
+        Reach::No if forgotten || task_unknown => None,
         Reach::No if !thread.lost_records_before(at) => Some(false),
         Reach::No | Reach::Unknown => None,
     }

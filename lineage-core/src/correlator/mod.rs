@@ -27,20 +27,24 @@
 //!    that can be meant. Calls are keyed by process, session and unwrapped id. (`unwrap`)
 //! 2. **One call.** A runtime call and the driver call nested in it are one call, whether CUPTI gives
 //!    both the same id or not, and whichever of the two ids the operation carries: a driver call
-//!    belongs to the runtime call of its thread that surrounds it in time. (`nesting`)
+//!    belongs to the runtime call of its thread that surrounds it in time. Several calls of one id
+//!    that no runtime call surrounds are W04. (`nesting`)
 //! 3. **Whose.** CUPTI's external record and our own callback are observed; containment in a scope of
 //!    the thread is inferred and binds only alone. Observed sources that disagree are both kept, and
-//!    that is W03. No epoch at all is L01 where one was due. (`join`, `threads`)
+//!    that is W03; an epoch that nobody declared is W05, unless records are lost. No epoch at all is
+//!    L01 where one was due. What the driver launched for itself is nobody's. (`join`, `threads`)
 //! 4. **When.** A row waits for what is due, and for nothing longer than until its thread's fence.
 //!    (`settle`; `lanes` says what a fence is)
 //! 5. **Alone.** After the fence, a call without an operation is L03 unless it failed or none is due;
-//!    an operation without a call is L02 unless its id is 0 or lies outside of the ids recorded.
+//!    an operation without a call is L02 unless its id is 0 or lies outside of the ids recorded. At
+//!    the end, a call above the last operation is the edge of the recording: counted, and no fault.
 //!    (`alone`)
 //! 6. **Times** are never repaired: L08, T01, T02 and T04 say what is wrong with them. (`rows`)
 //! 7. **Epochs** that retire without a launch are L04, handoffs that never arrive L05. (`epochs`)
 
 mod alone;
 mod calls;
+mod declared;
 mod emit;
 mod epochs;
 mod join;

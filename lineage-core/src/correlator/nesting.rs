@@ -59,7 +59,10 @@ fn can_enclose(entry: &Entry) -> bool {
 /// Whether it is a driver call that asks for work: our own callback records no other, and has seen
 /// captures, for which the function's table says that work is due.
 fn can_be_nested(entry: &Entry) -> bool {
-    entry.is_driver() && entry.parent.is_none() && (entry.asks_for_work() || entry.host.is_some())
+    entry.is_driver()
+        && !entry.is_internal()
+        && entry.parent.is_none()
+        && (entry.asks_for_work() || entry.host.is_some())
 }
 
 impl Session {

@@ -22,6 +22,7 @@ pub(super) struct Process {
     started: Vec<(HostNanos, u32)>,
     flushes: u64,
     host_evidence: bool,
+    gaps: bool,
 }
 
 /// Everything of a process that one of its sessions needs.
@@ -35,6 +36,7 @@ macro_rules! context {
             out: $out,
             flushes: $process.flushes,
             host_evidence: $process.host_evidence,
+            gaps: $process.gaps,
         }
     };
 }
@@ -49,6 +51,7 @@ impl Process {
             started: Vec::new(),
             flushes: 0,
             host_evidence: false,
+            gaps: false,
         }
     }
 
@@ -258,6 +261,7 @@ impl Process {
 
     fn gap(&mut self, gap: &Gap, limits: &Limits, out: &mut Outbox) {
         self.host_evidence = true;
+        self.gaps = true;
         let seen = gap.not_before.or(gap.not_after).unwrap_or(HostNanos(0));
         self.threads.of(gap.thread, seen, limits.threads).gap(gap);
         out.totals.dropped_in_rings += gap.count;

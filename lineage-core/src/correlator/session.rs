@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::calls::{CallRef, Calls, Kept, Waiting};
+use super::calls::{CallRef, Calls, Kept, Waiting, is_internal};
 use super::emit::Outbox;
 use super::epochs::{Deciding, Epochs};
 use super::lanes::Lanes;
@@ -33,6 +33,8 @@ pub(super) struct Context<'a> {
     pub(super) flushes: u64,
     /// Whether lineage itself recorded anything.
     pub(super) host_evidence: bool,
+    /// Whether records of any of its threads are known to be lost.
+    pub(super) gaps: bool,
 }
 
 impl Context<'_> {
@@ -147,9 +149,22 @@ impl Session {
                 context.out.totals.duplicates += 1;
                 return;
             }
-            Same::Outer => return,
+            Same::Outer => {
+                if call.api.domain == ApiDomain::Runtime {
+                    self.calls.get_mut(slot).surround(call);
+                }
+                if let Some(epoch) = call.attribution.epoch() {
+                    context.launched(epoch);
+                }
+                return;
+            }
             Same::Part => {
-                self.calls.get_mut(slot).further_parts += 1;
+                let entry = self.calls.get_mut(slot);
+                entry.further_parts += 1;
+                entry.add_part(call.entered, call.exited.unwrap_or(call.entered));
+                if let Some(epoch) = call.attribution.epoch() {
+                    context.launched(epoch);
+                }
                 return;
             }
             Same::Other => self.replace(slot, context),
@@ -205,12 +220,18 @@ impl Session {
                 context.out.totals.duplicates += 1;
                 return;
             }
+            // The driver's own launch says nothing of the call whose id it bears.
+            Some(known) if is_internal(api) && !is_internal(known) => return,
+            Some(known) if is_internal(known) && !is_internal(api) => *known = api.clone(),
             Some(known) => {
                 let first = known.start;
                 if self.is_adjacent(slot, api.tid, first, api.start) {
                     // The host's own records count the parts where there are any.
                     let entry = self.calls.get_mut(slot);
                     entry.further_parts += u32::from(entry.host.is_none());
+                    if let Some((from, to)) = api.start.zip(api.end.or(api.start)) {
+                        entry.add_part(from, to);
+                    }
                 } else {
                     self.reuse(slot, context);
                 }
@@ -381,7 +402,9 @@ impl Session {
             return;
         }
         context.out.totals.operations.add(operation.kind);
-        self.newest_operation = self.newest_operation.max(Some(entry.key()));
+        let newest = entry.children.iter().copied().max();
+        let newest = newest.map_or(entry.key(), |child| child.max(entry.key()));
+        self.newest_operation = self.newest_operation.max(Some(newest));
         let had = entry.operations_given as usize + entry.waiting.len();
         let ambiguous = ambiguous || had >= entry.room();
         entry.waiting.push(Waiting {

@@ -154,9 +154,11 @@ impl Session {
             epochs: context.epochs,
             threads: context.threads,
             host_evidence: context.host_evidence,
-            epsilon_ns: context.limits.epsilon_ns,
+            gaps: context.gaps,
         };
-        let (joined, missing) = join(&self.evidence(slot, speaker), &known);
+        let (joined, mut missing) = join(&self.evidence(slot, speaker), &known);
+        // Only the record of a runtime call could say that it made several calls of one id.
+        missing.api |= self.calls.get(slot).is_doubtful();
         (joined, missing, speaker)
     }
 
@@ -170,6 +172,7 @@ impl Session {
             self.hold(slot, missing, context);
             return;
         }
+        self.resolve_doubt(slot);
         let mut waiting = std::mem::take(&mut self.calls.get_mut(slot).waiting);
         waiting.sort_by_key(|waiting| waiting.operation.start);
         let mut faults = FaultSet::default();
@@ -325,12 +328,22 @@ impl Session {
         }
     }
 
+    /// A row is given although no runtime call is known that made the several calls of its id.
+    pub(super) fn resolve_doubt(&mut self, slot: u32) {
+        let entry = self.calls.get_mut(slot);
+        entry.reused |= entry.is_doubtful();
+    }
+
     /// Decides an entry of which nothing more will come.
     pub(super) fn conclude(&mut self, slot: u32, allowed: Allowed, context: &mut Context<'_>) {
         let entry = self.calls.get(slot);
         if !entry.is_call() {
             return;
         }
+        if entry.is_given() && entry.is_doubtful() && !entry.reused {
+            self.reuse(slot, context);
+        }
+        let entry = self.calls.get(slot);
         if !entry.waiting.is_empty() {
             self.evaluate(slot, allowed, context);
         } else if !entry.is_given() && !entry.satisfied {

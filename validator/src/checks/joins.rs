@@ -121,6 +121,9 @@ impl<'c, 'a> Check<'c, 'a> {
         call: &LogicalCall<'_>,
         binding: &CallBinding<'_>,
     ) -> bool {
+        if call.is_internal() {
+            return false; // It is nobody's, whatever was current around it.
+        }
         let process = self.process;
         let before = self.findings.raised();
         if let Derived::Disputed(one, other) = binding.derived {
@@ -181,7 +184,8 @@ impl<'c, 'a> Check<'c, 'a> {
             return;
         };
         let Some(born) = process.epochs.born(epoch) else {
-            if process.host_records_missing(self.options) || !binding.settled {
+            let undecidable = process.host_records_missing(self.options);
+            if undecidable || !binding.settled || !process.has_host_records() {
                 self.counts.epochs_unknown += 1;
                 return;
             }

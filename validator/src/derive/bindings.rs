@@ -162,7 +162,7 @@ impl<'a> Context<'_, 'a> {
         let settled = sessions.has_come(call.session, call.tid, call.end.or(call.start));
         let derived = self.derive(call, &sources, thread, settled);
         if let (Derived::Bound(epoch), Some((entered, _))) = (derived, call.interval()) {
-            sources.reachable = self.epochs.reached(epoch.id, thread, call.task(), entered);
+            sources.reachable = self.reachable(call, epoch, containment, thread, entered);
         }
         CallBinding {
             sources,
@@ -172,6 +172,32 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
+    /// Whether the epoch came to where the call was made: declared, received or stepped there, or
+    /// polled there by the very task that made the call.
+    fn reachable(
+        &self,
+        call: &LogicalCall<'_>,
+        epoch: LaunchEpoch,
+        scope: Option<&Scope>,
+        thread: Option<ThreadKey>,
+        entered: HostNanos,
+    ) -> Option<bool> {
+        let task = call.task();
+        let polled_here = scope.is_some_and(|scope| {
+            task.is_some() && scope.task == task && scope.attribution.epoch() == Some(epoch)
+        });
+        if polled_here {
+            return Some(true);
+        }
+        let seen_by_us = !call.callbacks.is_empty();
+        let reached = self
+            .epochs
+            .reached(epoch.id, thread, task, seen_by_us, entered);
+        let thread = thread.and_then(|key| self.threads.get(key));
+        let may_be_lost = thread.is_some_and(|thread| thread.lost_records_before(entered));
+        reached.filter(|reached| *reached || !may_be_lost)
+    }
+
     fn derive(
         &self,
         call: &LogicalCall<'_>,
@@ -179,6 +205,9 @@ impl<'a> Context<'_, 'a> {
         thread: Option<ThreadKey>,
         settled: bool,
     ) -> Derived {
+        if call.is_internal() {
+            return Derived::Unattributed(Unattributed::InternalLaunch);
+        }
         let named = sources.observed().find_map(Attribution::epoch);
         if let Some(epoch) = named {
             let mut all = sources.observed();

@@ -69,10 +69,20 @@ impl<'a> LogicalCall<'a> {
         domains.any(|of| of == domain) || of_callbacks.any(|of| of == domain)
     }
 
+    /// Whether all that is known of it is that the driver launched something for itself.
+    pub(crate) fn is_internal(&self) -> bool {
+        let mut apis = self.apis.iter();
+        self.callbacks.is_empty() && !self.apis.is_empty() && apis.all(|seen| is_internal(seen))
+    }
+
     /// The innermost function: the driver's, where it was seen.
     pub(crate) fn api(&self) -> Option<&'a ApiId> {
         let callbacks = self.callbacks.iter().map(|seen| &seen.what.api);
-        let records = self.apis.iter().map(|seen| &seen.what.api);
+        let known = self
+            .apis
+            .iter()
+            .filter(|seen| self.is_internal() || !is_internal(seen));
+        let records = known.map(|seen| &seen.what.api);
         let all = || callbacks.clone().chain(records.clone());
         let driver = || all().filter(|api| api.domain == ApiDomain::Driver);
         let named = driver().find(|api| api.name.is_some());
@@ -134,6 +144,13 @@ impl<'a> LogicalCall<'a> {
             }
         }
     }
+}
+
+/// CUPTI's kind `INTERNAL_LAUNCH_API`: such a record names no function.
+fn is_internal(seen: &Seen<'_, ApiRecord>) -> bool {
+    let api = &seen.what.api;
+    let unnamed = (api.domain, api.cbid) == (ApiDomain::Driver, 0);
+    unnamed && api.name.as_deref() == Some("internal launch")
 }
 
 fn demand(due: OperationsDue) -> u8 {
@@ -368,6 +385,8 @@ impl<'a> Calls<'a> {
 fn nest(mut calls: Vec<LogicalCall<'_>>) -> Vec<LogicalCall<'_>> {
     calls.sort_by_key(|call| (call.tid, call.start, std::cmp::Reverse(call.end)));
     let mut nested: Vec<LogicalCall<'_>> = Vec::with_capacity(calls.len());
+    // What the driver launches for itself is no part of the call around it.
+    let (internal, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(LogicalCall::is_internal);
     for call in calls {
         let inside = nested.last().is_some_and(|outer| {
             outer.tid == call.tid
@@ -385,6 +404,7 @@ fn nest(mut calls: Vec<LogicalCall<'_>>) -> Vec<LogicalCall<'_>> {
             _ => nested.push(call),
         }
     }
+    nested.extend(internal);
     nested.sort_by_key(|call| (call.ids.first().copied(), call.start));
     nested
 }

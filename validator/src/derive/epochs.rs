@@ -24,7 +24,7 @@ pub(crate) struct Epochs<'a> {
     pub(crate) first_declaration: Option<HostNanos>,
 }
 
-/// An epoch came to a thread: it was declared or received there.
+/// An epoch came to a thread: it was declared, received or stepped there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival {
     id: EpochId,
@@ -112,6 +112,13 @@ impl<'a> Epochs<'a> {
             thread: seen.what.thread,
             task: seen.what.task,
         }));
+        // Who steps it has it in hand.
+        arrivals.extend(gathered.stepped.iter().map(|seen| Arrival {
+            id: seen.what.epoch.id,
+            at: seen.what.at,
+            thread: seen.what.thread,
+            task: None,
+        }));
         arrivals.sort_unstable();
 
         let handoffs = handoffs(gathered);
@@ -190,12 +197,14 @@ impl<'a> Epochs<'a> {
     }
 
     /// Whether recorded edges bring this epoch to a thread, or to a task, by then; `None` if the
-    /// calling task is not known and so may be one that the epoch was brought to.
+    /// calling task is not known, since our own callback did not see the call, and so may be one
+    /// that the epoch was brought to.
     pub(crate) fn reached(
         &self,
         id: EpochId,
         thread: Option<ThreadKey>,
         task: Option<TaskId>,
+        task_known: bool,
         by: HostNanos,
     ) -> Option<bool> {
         let (mut id, mut tasks_involved) = (id, false);
@@ -221,7 +230,7 @@ impl<'a> Epochs<'a> {
                 None => break,
             }
         }
-        let cannot_be_said = thread.is_none() || (tasks_involved && task.is_none());
+        let cannot_be_said = thread.is_none() || (tasks_involved && !task_known);
         (!cannot_be_said).then_some(false)
     }
 }

@@ -203,6 +203,11 @@ impl Window {
         window
     }
 
+    /// Whether any operation of a call was recorded.
+    pub(crate) fn has_operations(&self) -> bool {
+        self.largest_operation.is_some()
+    }
+
     /// Whether an operation without a call was asked for before the recording began.
     pub(crate) fn is_before(&self, operation: &Operation) -> bool {
         let smallest = self.smallest_call.map(i128::from);

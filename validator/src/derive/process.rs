@@ -28,6 +28,8 @@ pub(crate) struct Process<'a> {
     pub(crate) operations: Operations<'a>,
     /// Of each call, its operations, in order of their starts.
     pub(crate) operations_of: Vec<Vec<usize>>,
+    /// Of each call, whether an operation has its id and may be that of another call.
+    has_ambiguous: Vec<bool>,
     /// Of each call, its binding.
     pub(crate) bindings: Vec<CallBinding<'a>>,
     windows: BTreeMap<u32, Window>,
@@ -71,9 +73,16 @@ impl<'a> Process<'a> {
         let operations = Operations::new(&gathered, &calls, options.clock_error_ns);
 
         let mut operations_of = vec![Vec::new(); calls.calls.len()];
+        let mut has_ambiguous = vec![false; calls.calls.len()];
         for (number, operation) in operations.operations.iter().enumerate() {
             if let Some(call) = operation.join.call() {
                 operations_of[call].push(number);
+            }
+            if matches!(operation.join, OperationJoin::Ambiguous { .. }) {
+                let what = operation.seen.what;
+                for key in calls.with_wire_id(what.session, what.correlation) {
+                    has_ambiguous[key.call] = true;
+                }
             }
         }
         for of_call in &mut operations_of {
@@ -92,6 +101,7 @@ impl<'a> Process<'a> {
             externals,
             operations,
             operations_of,
+            has_ambiguous,
             bindings,
             windows,
         }
@@ -131,16 +141,20 @@ impl<'a> Process<'a> {
         }
         let window = self.windows.get(&call.session);
         let after = window.is_some_and(|window| window.is_after(call));
+        // That no operation was recorded at all is known when the session is over.
+        let ended = self.sessions.has_ended(call.session);
+        let settled =
+            self.bindings[number].settled && (ended || window.is_some_and(Window::has_operations));
         Some(match call.due() {
             OperationsDue::None => Childless::NoneDue,
             _ if call.failure().is_some() => Childless::Failed,
-            OperationsDue::One | OperationsDue::Many => {
-                match (self.bindings[number].settled, after) {
-                    (false, _) => Childless::Pending,
-                    (true, true) => Childless::AfterRecording,
-                    (true, false) => Childless::Lost,
-                }
-            }
+            // One of the operations of its id may be its own.
+            _ if self.has_ambiguous[number] => Childless::MaybeNone,
+            OperationsDue::One | OperationsDue::Many => match (settled, after) {
+                (false, _) => Childless::Pending,
+                (true, true) => Childless::AfterRecording,
+                (true, false) => Childless::Lost,
+            },
             _ => Childless::MaybeNone,
         })
     }
@@ -154,6 +168,16 @@ impl<'a> Process<'a> {
             .last()
             .is_some_and(|flush| place < flush.place);
         later || self.sessions.all_ended() || !self.sessions.any()
+    }
+
+    /// Whether the application's threads recorded anything: an import may have CUPTI's records
+    /// only.
+    pub(crate) fn has_host_records(&self) -> bool {
+        let gathered = &self.gathered;
+        !(gathered.threads_started.is_empty()
+            && gathered.declared.is_empty()
+            && gathered.scopes.is_empty()
+            && gathered.calls.is_empty())
     }
 
     /// Whether records of the application's threads may be missing, so that nothing follows from

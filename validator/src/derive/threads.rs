@@ -195,6 +195,12 @@ impl<'a> Thread<'a> {
         self.first_lineage.is_some_and(|first| first <= at)
     }
 
+    /// Whether a record of before then may have been lost.
+    pub(crate) fn lost_records_before(&self, at: HostNanos) -> bool {
+        let mut gaps = self.gaps.iter();
+        gaps.any(|gap| gap.not_before.is_none_or(|not_before| not_before < at))
+    }
+
     /// Whether a record of between `from` and `to` may have been lost.
     pub(crate) fn gap_within(&self, from: HostNanos, to: HostNanos) -> bool {
         // The gaps of a thread follow one another.

@@ -329,6 +329,27 @@ impl Recording {
         }
     }
 
+    /// The driver launches something for itself within a call on thread 10 for epoch 1, as
+    /// CUPTI's kind `INTERNAL_LAUNCH_API` has it; the external record is as any call's there.
+    pub fn internal_launch(&mut self, correlation: u32, called: u64) {
+        let around = Launch::of(epoch(1), 10, correlation, called);
+        self.saw(ExternalRecord {
+            beside: Some(at(called)),
+            ..around.external().expect("it has one")
+        });
+        self.saw(ApiRecord {
+            api: ApiId {
+                domain: ApiDomain::Driver,
+                cbid: 0,
+                name: Some(Arc::from("internal launch")),
+            },
+            start: Some(at(called)),
+            end: Some(at(called + 20)),
+            due: OperationsDue::Any,
+            ..around.record()
+        });
+    }
+
     /// The device session ends, with all handed over.
     pub fn end(&mut self, session: u32, ended: u64) {
         self.saw(Flushed {
