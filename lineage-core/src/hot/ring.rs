@@ -338,6 +338,9 @@ mod loom_model {
     }
 
     /// Push, drain and thread exit in every interleaving: nothing is lost without being counted.
+    ///
+    /// Fails if a release or acquire of `head` or `closed_at` is weakened. Not so for `tail`: a
+    /// load that sees a later store is something that loom does not try.
     #[test]
     fn push_drain_and_exit_lose_nothing_but_what_is_counted() {
         const RECORDS: u64 = 4;
