@@ -360,6 +360,31 @@ fn on_hand_made_cases() {
             recording.launch(&Launch::of(epoch(1), 10, 3, 3_000));
         },
     );
+    for (name, second) in [
+        ("two driver calls of one runtime call, with its id", 8),
+        (
+            "two driver calls of one runtime call, with ids of their own",
+            9,
+        ),
+    ] {
+        add(name, &move |recording| {
+            let inner = |id, called| Launch {
+                operations: vec![kernel(id, called + 1_000, called + 1_100)],
+                token: called,
+                ..Launch::of(epoch(1), 10, id, called)
+            };
+            recording.launch(&inner(8, 40_000));
+            recording.launch(&inner(second, 40_400));
+            let runtime = CorrelationId(if second == 8 { 8 } else { 7 });
+            recording.saw(ApiRecord {
+                api: api(ApiDomain::Runtime, "cudaLaunchKernel_v7000"),
+                correlation: runtime,
+                start: Some(at(39_950)),
+                end: Some(at(40_600)),
+                ..inner(8, 40_000).record()
+            });
+        });
+    }
     add("declared a nanosecond after the call", &|recording| {
         recording.declare(2, 10, 4_001);
         recording.launch(&Launch::of(epoch(2), 10, 4, 4_000));
@@ -425,6 +450,11 @@ fn on_hand_made_cases() {
         ("a declaration that a gap may hide", &[FaultCode::L07]),
         ("one id on one thread at two times", &[FaultCode::W04]),
         ("one id on one thread, twice the same record", &[]),
+        ("two driver calls of one runtime call, with its id", &[]),
+        (
+            "two driver calls of one runtime call, with ids of their own",
+            &[],
+        ),
         ("declared a nanosecond after the call", &[FaultCode::W01]),
         ("declared as the call was entered", &[]),
         ("internal launches", &[]),

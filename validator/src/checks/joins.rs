@@ -330,10 +330,14 @@ impl<'c, 'a> Check<'c, 'a> {
                 what.kind == ActivityKind::Kernel && what.graph_node.is_none()
             });
             let kernels = kernels.count();
-            if call.due() == OperationsDue::One && kernels > 1 {
+            if call.due() == OperationsDue::One && kernels > call.parts() {
                 self.counts.wrong += 1;
-                let detail =
-                    || format!("the call has one operation, and {kernels} kernels bear its id");
+                let detail = || {
+                    let due = call.parts();
+                    format!(
+                        "the call has at most {due} operations, and {kernels} kernels bear its id"
+                    )
+                };
                 let finding = || about(process, number, FaultCode::W04, detail());
                 self.findings.raise(FaultCode::W04, finding);
             }

@@ -109,6 +109,16 @@ impl<'a> LogicalCall<'a> {
             .unwrap_or(OperationsDue::Any)
     }
 
+    /// How many driver calls it made, as far as they were seen, and at least one.
+    pub(crate) fn parts(&self) -> usize {
+        let driver = |api: &ApiId| api.domain == ApiDomain::Driver;
+        let records = self.apis.iter().filter(|seen| !is_internal(seen));
+        let records = records.filter(|seen| driver(&seen.what.api)).count();
+        let callbacks = self.callbacks.iter();
+        let callbacks = callbacks.filter(|seen| driver(&seen.what.api)).count();
+        records.max(callbacks).max(1)
+    }
+
     /// The function's own result code, if it is a failure.
     pub(crate) fn failure(&self) -> Option<u32> {
         let callbacks = self.callbacks.iter().map(|seen| seen.what.result);
