@@ -5,6 +5,7 @@
 //! is an operation, or a call that has none. A row that is superseded is taken back from every
 //! count it was in, so the totals always describe the rows that stand.
 
+use std::fmt;
 use std::ops::Index;
 
 use crate::fault::FaultCode;
@@ -86,6 +87,39 @@ impl Totals {
     /// Whether nothing was lost and nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.lost == 0 && self.wrong == 0
+    }
+}
+
+/// A few lines for a person: what was joined, what is faulty, what was lost on the way.
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EpochCounts { declared, live, .. } = self.epochs;
+        let HandoffCounts {
+            sent,
+            received,
+            abandoned,
+        } = self.handoffs;
+        let (calls, operations) = (self.calls, self.operations.total());
+        writeln!(f, "epochs      {declared} declared, {live} live")?;
+        writeln!(
+            f,
+            "handoffs    {sent} sent, {received} received, {abandoned} dropped with their work"
+        )?;
+        writeln!(
+            f,
+            "calls       {calls} asked for GPU work, which became {operations} operations"
+        )?;
+        let (bound, lost, wrong) = (self.bound, self.lost, self.wrong);
+        let (unattributed, pending) = (self.unattributed.total(), self.pending);
+        write!(f, "joins       {bound} bound, {lost} lost, {wrong} wrong, ")?;
+        write!(f, "{unattributed} unattributed, {pending} pending")?;
+        for (code, count) in self.faults.iter() {
+            write!(f, "\nfault       {count} of {code}: {}", code.summary())?;
+        }
+        for (site, count) in self.dropped.iter() {
+            write!(f, "\ndropped     {count} at {site:?}")?;
+        }
+        Ok(())
     }
 }
 
@@ -196,8 +230,15 @@ pub struct HandoffCounts {
 }
 
 /// Counts of faults by code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultCounts([u64; FaultCode::ALL.len()]);
+
+/// Only the codes that occurred, for example `{L01: 2, W07: 1}`.
+impl fmt::Debug for FaultCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
 
 impl FaultCounts {
     /// The codes that occurred, with how often, in the order of the codes.
@@ -236,8 +277,15 @@ const DROP_SITES: [DropSite; 9] = [
 ];
 
 /// Counts of lost records by the place where they were lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct DropCounts([u64; DROP_SITES.len()]);
+
+/// Only the places where something was lost, for example `{CuptiBuffer: 12}`.
+impl fmt::Debug for DropCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
 
 impl DropCounts {
     /// The places where records were lost, with how many.

@@ -26,11 +26,14 @@ pub struct LineageBuilder {
 }
 
 /// Why a session could not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// There is one session per process at a time.
-    #[error("a lineage session is already running in this process: shut it down first")]
+    #[error(
+        "a lineage session is already running in this process, which has one at a time: shut it down \
+         first, or, in tests, put each session into a test file of its own"
+    )]
     AlreadyRunning,
     /// The session before was dropped, and its drain thread is not done yet.
     #[error("the lineage session before has not ended yet: use `shutdown`, which waits for it")]
@@ -47,6 +50,13 @@ pub enum StartError {
     /// The rings' list is held by a thread that does not exist any more, as after a fork.
     #[error("the list of rings is locked: was the process forked while a thread began to record?")]
     Locked,
+}
+
+/// As it is displayed: this is what a test that unwraps it prints.
+impl std::fmt::Debug for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl Default for LineageBuilder {

@@ -1,11 +1,13 @@
 //! What a session hands to a person or a test.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::observation::Observation;
-use crate::row::{LooseFault, Row};
+use crate::id::{EpochId, LaunchEpoch};
+use crate::observation::{Event, Observation};
+use crate::row::{Binding, LooseFault, Row};
 use crate::totals::Totals;
 
 /// Whether the device was observed.
@@ -72,7 +74,49 @@ pub struct Report {
     pub device: DeviceEvidence,
 }
 
+/// What a person reads first: whether there is device evidence, and the totals.
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n{}", self.device, self.totals)
+    }
+}
+
 impl Report {
+    /// Whose request a row's work was: the epochs that its epoch serves, over every link, down to
+    /// those that serve no other. For a batch these are its members, for a request itself.
+    ///
+    /// Empty if the row is bound to no epoch. Sees the links that are kept in memory.
+    pub fn requests_of(&self, row: &Row) -> Vec<LaunchEpoch> {
+        let Binding::Bound(epoch) = row.binding else {
+            return Vec::new();
+        };
+        let links = self
+            .observations
+            .iter()
+            .filter(|seen| seen.process == row.process);
+        let mut served: HashMap<EpochId, Vec<LaunchEpoch>> = HashMap::new();
+        for observation in links {
+            if let Event::Linked(link) = &observation.event {
+                // A retry is the same work under the same id.
+                if link.epoch.id != link.from.id {
+                    served.entry(link.epoch.id).or_default().push(link.from);
+                }
+            }
+        }
+        let (mut requests, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![epoch]);
+        while let Some(epoch) = open.pop() {
+            if !seen.insert(epoch.id) {
+                continue;
+            }
+            match served.get(&epoch.id) {
+                Some(members) => open.extend(members),
+                None => requests.push(epoch),
+            }
+        }
+        requests.sort_unstable();
+        requests
+    }
+
     /// A report of nothing.
     pub fn empty(process: Uuid) -> Self {
         Self {
