@@ -64,8 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     engine.join().map_err(|_| "the engine panicked")?;
 
     let report = lineage.shutdown(Duration::from_secs(5)); // 9: what was seen
-    let (epochs, handoffs) = (&report.totals.epochs, &report.totals.handoffs);
-    println!("{epochs:?}\n{handoffs:?}\n{}", report.device);
+    println!("{report}");
     Ok(())
 }
 

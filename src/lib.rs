@@ -72,3 +72,8 @@ pub mod prelude {
         Carried, FutureExt as _, LineageExt as _, carried, spawn, spawn_blocking,
     };
 }
+
+/// The README's code is compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
