@@ -18,6 +18,10 @@
 //! boundary; and, by a callback on the launching thread, the epoch that was current there. The two
 //! are independent ways to the same join.
 //!
+//! A kernel's name belongs to its module. A call that unloads modules is held up until the names of
+//! all kernels before it are read: as a rule for as long as a flush takes, at most 250 ms. Where that
+//! is not enough, since other work is still running, operations whose names could be gone have none.
+//!
 //! Layers: [`sys`] is the raw library; [`work`] the table of functions that ask for GPU work; the
 //! session itself is behind [`Cupti`].
 //!

@@ -475,6 +475,11 @@ fn compare_ids(variable: &str, domain: ApiDomain, header: &str, prefix: &str, al
             assert_eq!(theirs.get(*name), Some(cbid), "{name}");
         }
     }
+    if domain == ApiDomain::Driver {
+        for (cbid, name) in codes::UNLOADING {
+            assert_eq!(theirs.get(name), Some(&cbid), "{name}");
+        }
+    }
     let missing: Vec<_> = theirs
         .iter()
         .filter(|(name, cbid)| {

@@ -17,10 +17,12 @@ use crate::sys::codes::{kind, result, version};
 use crate::sys::layout::{self, Record};
 use crate::work;
 
+mod loaded;
 mod names;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use loaded::LoadedNames;
 pub(crate) use names::Names;
 
 /// No record that is read here is longer.
@@ -45,34 +47,47 @@ pub(crate) struct Decoder {
     version: u32,
     own_kind: u32,
     names: Names,
+    loaded: &'static LoadedNames,
+    /// Number of the buffer that is decoded.
+    lent: u64,
     waiting: Vec<ExternalRecord>,
 }
 
 impl Decoder {
     /// A decoder for records of this version of the library.
-    pub(crate) fn new(session: u32, version: u32, own_kind: u32, names: Names) -> Self {
+    pub(crate) fn new(
+        session: u32,
+        version: u32,
+        own_kind: u32,
+        names: Names,
+        loaded: &'static LoadedNames,
+    ) -> Self {
         Self {
             session,
             version,
             own_kind,
             names,
+            loaded,
+            lent: 0,
             waiting: Vec::with_capacity(WAITING),
         }
     }
 
-    /// Decodes all records of a buffer.
+    /// Decodes all records of a buffer, the `lent`th that was lent.
     ///
     /// # Safety
     /// `start` is a buffer that CUPTI completed with `valid` bytes in it, nobody writes to it, and
     /// `next` is the `cuptiActivityGetNextRecord` of that CUPTI. The names that its records point to
-    /// are still there. It is decoded or [counted](count_records) once: some records own memory.
+    /// are there for as long as the decoder's [`LoadedNames`] lets them be read. It is decoded or [counted](count_records) once: some records own memory.
     pub(crate) unsafe fn buffer(
         &mut self,
         next: NextRecord,
         start: *mut u8,
         valid: usize,
+        lent: u64,
         out: &mut dyn FnMut(Event),
     ) -> Tally {
+        self.lent = lent;
         let each = |record: Record<'_>| {
             // SAFETY: the caller vouches for the names that records point to.
             let decoded = unsafe { self.record(record, out) };
@@ -90,7 +105,7 @@ impl Decoder {
     }
 
     /// # Safety
-    /// Names that the record points to are still there.
+    /// Names that the record points to are there for as long as they may be read.
     unsafe fn record(&mut self, record: Record<'_>, out: &mut dyn FnMut(Event)) -> Option<()> {
         match record.kind()? {
             kind::DRIVER => self.api(record, Some(ApiDomain::Driver), out),
@@ -186,7 +201,7 @@ impl Decoder {
     }
 
     /// # Safety
-    /// The record's name is still there.
+    /// The record's name is there for as long as it may be read.
     unsafe fn kernel(&mut self, record: Record<'_>) -> Option<Operation> {
         use layout::kernel as at;
         let three = |offset: usize| -> Option<[u32; 3]> {
@@ -202,8 +217,11 @@ impl Decoder {
         operation.submitted = HostNanos::from_cupti(record.u64(at::SUBMITTED)?);
         operation.grid = three(at::GRID)?;
         operation.block = three(at::BLOCK)?;
-        // SAFETY: the caller's word.
-        operation.name = unsafe { self.names.kernel(name) };
+        let names = &mut self.names;
+        operation.name = self.loaded.read(self.lent, || {
+            // SAFETY: the name may be read now, so by the caller's word it is there.
+            unsafe { names.kernel(name) }
+        });
         Some(operation)
     }
 

@@ -115,11 +115,13 @@ walker!(next_13_5, kernel: 248, memcpy: 112, memset: 104);
 fn decode_by(next: NextRecord, version: u32, records: Vec<Bytes>) -> (Vec<Event>, Tally) {
     let mut buffer: Vec<u8> = records.into_iter().flat_map(|record| record.0).collect();
     let names = Names::new(Box::new(|_, _| None));
-    let mut decoder = Decoder::new(3, version, OWN, names);
+    static LOADED: LoadedNames = LoadedNames::none();
+    LOADED.watched();
+    let mut decoder = Decoder::new(3, version, OWN, names, &LOADED);
     let mut events = Vec::new();
     // SAFETY: the buffer was built here for this walker; its names are static.
     let tally = unsafe {
-        decoder.buffer(next, buffer.as_mut_ptr(), buffer.len(), &mut |event| {
+        decoder.buffer(next, buffer.as_mut_ptr(), buffer.len(), 0, &mut |event| {
             events.push(event);
         })
     };

@@ -14,6 +14,7 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
@@ -36,6 +37,8 @@ struct Slot {
     stream: AtomicU32,
     /// The session it was lent in.
     session: AtomicU32,
+    /// Number of its latest lending.
+    lent: AtomicU64,
     /// Counts completions, so that they are decoded in order.
     order: AtomicU64,
 }
@@ -50,6 +53,7 @@ impl Slot {
             context: AtomicPtr::new(null_mut()),
             stream: AtomicU32::new(0),
             session: AtomicU32::new(0),
+            lent: AtomicU64::new(0),
             order: AtomicU64::new(0),
         }
     }
@@ -69,6 +73,8 @@ static SLOTS: [Slot; Options::MAX_BUFFERS] = [const { Slot::new() }; Options::MA
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 /// How large a buffer is.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
+/// Counts lendings, from 0.
+static LENDS: AtomicU64 = AtomicU64::new(0);
 static COMPLETIONS: AtomicU64 = AtomicU64::new(0);
 /// Requests that were denied, since the last look: a reason to ask CUPTI what it dropped.
 static DENIED: AtomicU64 = AtomicU64::new(0);
@@ -143,7 +149,9 @@ fn lend() -> Option<(*mut u8, usize)> {
                 return None;
             }
         }
-        slot.session.store(state::session(), Relaxed);
+        // With release, for `are_out_of`: who sees these sees that what was lent before is decoded.
+        slot.session.store(state::session(), Release);
+        slot.lent.store(LENDS.fetch_add(1, Relaxed), Release);
         slot.state.store(LENT, Release);
         return Some((memory, bytes));
     }
@@ -216,6 +224,11 @@ impl Completed {
         )
     }
 
+    /// The number of its lending.
+    pub(crate) fn lent(&self) -> u64 {
+        self.slot.lent.load(Relaxed)
+    }
+
     /// The session it was lent in.
     pub(crate) fn session(&self) -> u32 {
         self.slot.session.load(Relaxed)
@@ -243,6 +256,22 @@ pub(crate) fn take_completed() -> Vec<Completed> {
 pub(crate) fn lent() -> usize {
     let is_lent = |slot: &&Slot| slot.state.load(Acquire) == LENT;
     SLOTS.iter().filter(is_lent).count()
+}
+
+/// How many times a buffer was lent since the process began.
+pub(crate) fn lends() -> u64 {
+    LENDS.load(Relaxed)
+}
+
+/// Whether any of the buffers that this session lent, of these lendings, is lent still or not decoded.
+pub(crate) fn are_out_of(lendings: &Range<u64>) -> bool {
+    let session = state::session();
+    SLOTS.iter().any(|slot| {
+        // A slot that is being lent just now may count as out: its number is not set yet.
+        !matches!(slot.state.load(Acquire), EMPTY | FREE)
+            && slot.session.load(Acquire) == session
+            && lendings.contains(&slot.lent.load(Acquire))
+    })
 }
 
 /// Counts all buffers that CUPTI gave back with records in them since the process began.
@@ -293,6 +322,11 @@ mod tests {
         assert_eq!(request(), (null_mut(), 0), "the limit is two");
         assert_eq!(take_denied(), 2);
         assert_eq!(lent(), 2);
+        let lends = lends();
+        let both = lends - 2..lends;
+        assert!(are_out_of(&both));
+        assert!(!are_out_of(&(0..lends - 2)), "lent later");
+        assert!(!are_out_of(&(lends..u64::MAX)), "lent before");
 
         complete(second, 100);
         complete(first, 1 << 20);
@@ -312,7 +346,9 @@ mod tests {
             "in order, never beyond the end"
         );
         assert!(take_completed().is_empty());
+        assert!(are_out_of(&both), "they are being decoded");
         drop(taken);
+        assert!(!are_out_of(&both));
 
         configure(8192, 2);
         let (again, size) = request();

@@ -1,6 +1,8 @@
 //! The callback of driver calls: our own look at the current epoch, as second source beside CUPTI's
 //! external correlation records.
 //!
+//! Also the callback of calls that unload modules: see [`unload`].
+//!
 //! Runs on the launching thread, twice per launch. It reads two thread-local cells and two clocks
 //! and writes one record into the thread's ring; it allocates nothing and locks nothing, and calls
 //! nothing of CUPTI's.
@@ -12,8 +14,8 @@ use lineage_core::hook::{self, CallLeft, CallSnapshot};
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::observation::{ApiDomain, OperationsDue};
 
-use super::{self_test, state};
-use crate::sys::codes::{domain, site};
+use super::{self_test, state, unload};
+use crate::sys::codes::{self, domain, site};
 use crate::sys::layout::callback_data as at;
 use crate::work;
 
@@ -144,6 +146,12 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
     let session = state::session();
     if at_site == site::ENTER {
         let Some(function) = work::function(ApiDomain::Driver, cbid) else {
+            if codes::UNLOADING
+                .iter()
+                .any(|(unloading, _)| *unloading == cbid)
+            {
+                unload::entered();
+            }
             return;
         };
         // SAFETY: as above; while the call is entered its parameters are live, and they are those

@@ -25,6 +25,7 @@ mod failure;
 mod process;
 mod self_test;
 pub(crate) mod state;
+mod unload;
 
 use failure::StartError;
 use self_test::SelfTest;
@@ -139,6 +140,8 @@ impl Session {
 
         // From here on callbacks come, and CUPTI asks for buffers.
         let number = state::switch_on();
+        // Before there is any record whose name could go.
+        watch_unloading(library, subscriber);
         let self_test = SelfTest::open();
         let started = HostNanos(clock());
         for (kind, _) in KINDS {
@@ -168,7 +171,7 @@ impl Session {
             library,
             number,
             clock,
-            decoder: Decoder::new(number, library.version(), own_kind, names),
+            decoder: Decoder::new(number, library.version(), own_kind, names, &unload::NAMES),
             due: Vec::new(),
             fences: Vec::new(),
             self_test,
@@ -204,6 +207,12 @@ impl Session {
     fn drain(&mut self, out: &mut dyn FnMut(Observation)) {
         for event in self.due.drain(..) {
             out(Observation::live(event));
+        }
+        if unload::take_asked() {
+            // A thread waits, which is about to unload modules. It makes no fence: what the rings held
+            // when it returned was not read before.
+            // SAFETY: takes a number. Called on the drain thread, never in a callback.
+            unsafe { (self.library.functions().activity_flush_all)(0) };
         }
         // Taken before the buffers are: all that completed before these fences is among them.
         let fences = std::mem::take(&mut self.fences);
@@ -269,11 +278,17 @@ impl Session {
             *verdict = verdict.or_else(|| self_test.saw(&event));
             out(Observation::live(event));
         };
-        // SAFETY: CUPTI completed the buffer, and `buffer` owns it until it is dropped. Names are
-        // read now, while the modules they belong to are most likely still loaded.
+        // SAFETY: CUPTI completed the buffer, and `buffer` owns it until it is dropped. Names are there
+        // until a module goes, which `unload` lets happen only when the buffer is decoded or its names
+        // are not to be read.
         unsafe {
-            self.decoder
-                .buffer(next, buffer.start(), buffer.valid(), &mut give_on)
+            self.decoder.buffer(
+                next,
+                buffer.start(),
+                buffer.valid(),
+                buffer.lent(),
+                &mut give_on,
+            )
         }
     }
 
@@ -361,6 +376,8 @@ impl Session {
             // SAFETY: takes a number.
             unsafe { (self.library.functions().activity_flush_all)(codes::FLUSH_FORCED) };
         }
+        // Once callbacks are off, unloading is not seen, and names are not read.
+        self.drain(out);
         state::switch_off();
         disable_all(self.library);
         unsubscribe(self.library);
@@ -409,6 +426,16 @@ fn choose_calls(library: &Library) -> bool {
         any
     };
     choose(driver, ApiDomain::Driver) & choose(runtime, ApiDomain::Runtime)
+}
+
+/// Has the callback called for every driver function that may unload modules.
+fn watch_unloading(library: &Library, subscriber: Subscriber) {
+    for (cbid, _) in codes::UNLOADING {
+        let domain = codes::domain::DRIVER_API;
+        // SAFETY: the subscriber is the one of this session. A function that this version does not
+        // know is refused.
+        unsafe { (library.functions().enable_callback)(1, subscriber, domain, cbid) };
+    }
 }
 
 /// Has the callback called for every driver function that asks for GPU work.

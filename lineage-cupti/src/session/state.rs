@@ -2,7 +2,8 @@
 //!
 //! CUPTI calls back on any thread at any time: while a session starts and stops, in a forked child,
 //! and from its own exit handler after `main` has returned. So nothing here is ever freed, and
-//! nothing is behind a lock.
+//! nothing is behind a lock, but for the one of [`LoadedNames`](crate::decode::LoadedNames), which
+//! is held for as long as a name takes to be read.
 //!
 //! | what | written by | read by |
 //! | --- | --- | --- |
@@ -16,6 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
+use super::unload;
 use crate::sys::Functions;
 
 /// Nothing is recorded.
@@ -84,12 +86,17 @@ pub(crate) fn prepare(functions: &'static Functions, external_kind: u32, clock: 
 pub(crate) fn switch_on() -> u32 {
     let session = SESSION.load(Relaxed).wrapping_add(1).max(1);
     SESSION.store(session, Relaxed);
+    unload::NAMES.watched();
     MODE.store(ON, Release);
     session
 }
 
-/// Makes callbacks return at once.
+/// Makes callbacks return at once. Unloading is not seen from now on, so no name is read any more.
 pub(crate) fn switch_off() {
+    // In a forked child a thread that was not copied may hold the lock; and nothing is decoded there.
+    if !is_forked_child() {
+        unload::NAMES.unwatched();
+    }
     MODE.store(OFF, Release);
 }
 

@@ -110,6 +110,20 @@ pub mod site {
     pub const EXIT: u32 = 1;
 }
 
+/// Callback ids and names of the driver's functions that may unload modules, alone or with their
+/// context. Kernels' names in activity records are good until then.
+pub const UNLOADING: [(u32, &str); 9] = [
+    (11, "cuCtxDestroy"),
+    (13, "cuCtxDetach"),
+    (22, "cuModuleUnload"),
+    (322, "cuCtxDestroy_v2"),
+    (387, "cuDevicePrimaryCtxRelease"),
+    (389, "cuDevicePrimaryCtxReset"),
+    (544, "cuDevicePrimaryCtxRelease_v2"),
+    (545, "cuDevicePrimaryCtxReset_v2"),
+    (680, "cuLibraryUnload"),
+];
+
 /// Flag of `cuptiActivityFlushAll` that returns buffers with incomplete records, too.
 pub const FLUSH_FORCED: u32 = 1;
 

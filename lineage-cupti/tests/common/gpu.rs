@@ -64,6 +64,7 @@ pub(crate) struct Program {
     functions: Functions,
     context: usize,
     stream: usize,
+    module: usize,
     work: usize,
     long_work: usize,
     memory: usize,
@@ -132,6 +133,7 @@ impl Program {
             functions,
             context,
             stream,
+            module,
             work,
             long_work,
             memory,
@@ -141,6 +143,17 @@ impl Program {
     /// Makes the context current on this thread.
     pub(crate) fn use_here(&self) {
         assert_eq!(self.functions.call(c"cuCtxSetCurrent", [self.context]), 0);
+    }
+
+    /// Unloads the module.
+    pub(crate) fn unload(&self) {
+        assert_eq!(self.functions.call(c"cuModuleUnload", [self.module]), 0);
+    }
+
+    /// Gives the context back, which goes with all that is in it when the last program does.
+    pub(crate) fn release(&self) {
+        let code = self.functions.call(c"cuDevicePrimaryCtxRelease_v2", [0]);
+        assert_eq!(code, 0);
     }
 
     /// Launches one kernel of a few microseconds, with this label.
