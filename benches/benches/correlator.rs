@@ -3,7 +3,6 @@
 //!
 //! Counts the thread's own CPU time, so that a busy machine disturbs less. Prints a table. Budget: at least 2 M observations a second; cost per row flat.
 
-
 use launch_lineage::core::correlator::{Correlator, Limits};
 use launch_lineage::id::{
     Attribution, CorrelationId, EpochId, HostNanos, LaunchEpoch, ScopeToken, ThreadKey,

@@ -42,6 +42,8 @@ pub(crate) type Words = [u64; WORDS];
 const SEQUENCE_BITS: u32 = 48;
 const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 
+/// A record's place: one cache line, so that a record crosses to the drain thread's core as one.
+#[repr(align(64))]
 struct Slot([AtomicU64; WORDS]);
 
 /// Values of `closed_at` that are no times.
