@@ -94,17 +94,30 @@ impl Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let EpochCounts { declared, live, .. } = self.epochs;
+        let (without_work, undecided_epochs) =
+            (self.epochs.ended_without_gpu_work, self.epochs.undecided);
         let HandoffCounts {
             sent,
             received,
             abandoned,
+            under_way,
+            undecided,
         } = self.handoffs;
         let (calls, operations) = (self.calls, self.operations.total());
-        writeln!(f, "epochs      {declared} declared, {live} live")?;
-        writeln!(
+        write!(f, "epochs      {declared} declared, {live} live")?;
+        let rarely = |f: &mut fmt::Formatter<'_>, count: u64, what: &str| match count {
+            0 => Ok(()),
+            _ => write!(f, ", {count} {what}"),
+        };
+        rarely(f, without_work, "ended without GPU work")?;
+        rarely(f, undecided_epochs, "undecided")?;
+        write!(
             f,
-            "handoffs    {sent} sent, {received} received, {abandoned} dropped with their work"
+            "\nhandoffs    {sent} sent, {received} received, {abandoned} dropped with their work"
         )?;
+        rarely(f, under_way, "under way")?;
+        rarely(f, undecided, "undecided")?;
+        writeln!(f)?;
         writeln!(
             f,
             "calls       {calls} asked for GPU work, which became {operations} operations"
@@ -215,6 +228,14 @@ pub struct EpochCounts {
     pub retired: u64,
     /// Declared and not retired.
     pub live: u64,
+    /// Ended without a launch, and nobody else was to work on them: an early return, a bad request.
+    /// No fault.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub ended_without_gpu_work: u64,
+    /// Ended without a launch that was seen, while records were lost or what came of them still
+    /// lives: nothing is said of them.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub undecided: u64,
 }
 
 /// Handoffs by what became of them.
@@ -227,6 +248,12 @@ pub struct HandoffCounts {
     pub received: u64,
     /// Carriers dropped together with their work.
     pub abandoned: u64,
+    /// Carriers whose epoch still lived at the end, where they were neither opened nor dropped.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub under_way: u64,
+    /// Carriers of which no end was seen, while records were lost: nothing is said of them.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub undecided: u64,
 }
 
 /// Counts of faults by code.

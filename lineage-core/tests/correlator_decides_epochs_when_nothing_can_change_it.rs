@@ -5,7 +5,9 @@ mod correlator_support;
 use correlator_support::*;
 use lineage_core::fault::FaultCode;
 use lineage_core::id::LaunchEpoch;
-use lineage_core::observation::{Event, LinkKind, Linked, Mark, Retired, RetiredAs, Stepped};
+use lineage_core::observation::{
+    Event, Gap, LinkKind, Linked, Mark, Retired, RetiredAs, Scope, Stepped,
+};
 
 /// A live session in which launches can be seen.
 fn device() -> Event {
@@ -18,9 +20,15 @@ fn aged(ns: u64) -> [Event; 2] {
 }
 
 #[test]
-fn an_epoch_that_retires_without_a_launch_is_l04() {
+fn an_epoch_that_was_handed_on_and_retires_without_a_launch_is_l04() {
     let mut run = Run::new();
-    run.see([device(), declared(1, 3, 1_000), retired(3, 2_000)]);
+    run.see([
+        device(),
+        declared(1, 3, 1_000),
+        sent(1, 1, 3, 1_100),
+        received(2, 1, 3, 1_200),
+        retired(3, 2_000),
+    ]);
     assert_eq!(
         run.loose(),
         [],
@@ -142,14 +150,21 @@ fn a_member_waits_for_its_batch_as_long_as_that_may_launch() {
     run.see([retired(9, 700)]).see(aged(800));
     assert_eq!(
         run.loose(),
-        [FaultCode::L04, FaultCode::L04],
-        "neither launched"
+        [FaultCode::L04],
+        "the work that was asked for is the member's"
     );
-
-    // Or for the end.
-    let run = ended(start);
-    assert_eq!(run.loose(), [FaultCode::L04]);
     assert_eq!(run.faults[0].epoch, Some(epoch(1)));
+
+    // What lives at the end is under way.
+    let run = ended(start.clone());
+    assert_eq!(run.loose(), []);
+    assert_eq!(run.totals().epochs.undecided, 1);
+
+    // What ended by then is decided, whatever the order of ids.
+    let mut run = Run::new();
+    run.see(start).see([retired(9, 700)]).end();
+    assert_eq!(run.loose(), [FaultCode::L04]);
+    assert_eq!(run.totals().epochs.undecided, 0);
 }
 
 #[test]
@@ -257,11 +272,94 @@ fn a_handoffs_ends_may_be_seen_in_either_order() {
 }
 
 #[test]
-fn a_handoff_still_under_way_is_decided_at_the_end() {
+fn a_handoff_whose_epoch_lives_at_the_end_is_under_way() {
     let mut run = Run::new();
     run.see([declared(1, 3, 1_000), sent(1, 1, 3, 1_010)])
         .see(aged(3_000));
-    assert_eq!(run.loose(), []);
     run.end();
+    assert_eq!(run.loose(), []);
+    assert_eq!((run.totals().handoffs.under_way, run.totals().lost), (1, 0));
+
+    // It was forgotten if its epoch ended without it.
+    let run = ended([
+        declared(1, 3, 1_000),
+        sent(1, 1, 3, 1_010),
+        retired(3, 2_000),
+    ]);
     assert_eq!(run.loose(), [FaultCode::L05]);
+    assert_eq!((run.totals().handoffs.under_way, run.totals().lost), (0, 1));
+}
+
+#[test]
+fn an_epoch_that_ended_where_it_was_declared_is_only_counted() {
+    let without_work = |events: Vec<Event>| {
+        let events = [device(), declared(1, 3, 1_000)].into_iter().chain(events);
+        let run = ended(events.chain([retired(3, 2_000)]));
+        let epochs = run.totals().epochs;
+        (run.loose(), epochs.ended_without_gpu_work, epochs.undecided)
+    };
+    assert_eq!(without_work(vec![]), (vec![], 1, 0), "an early return");
+    let dropped = vec![sent(1, 1, 3, 1_100), abandoned(1, 3, 1_200)];
+    assert_eq!(
+        without_work(dropped),
+        (vec![], 1, 0),
+        "dropped with its work"
+    );
+
+    let forgotten = vec![sent(1, 1, 3, 1_100)];
+    let both = vec![FaultCode::L05, FaultCode::L04];
+    assert_eq!(without_work(forgotten), (both, 0, 0));
+    let boundary = Scope {
+        boundary: true,
+        ..scope_of(1, of(3), 1, 1_100, 1_200)
+    };
+    let entered = without_work(vec![boundary.clone().into()]);
+    assert_eq!(entered, (vec![FaultCode::L04], 0, 0));
+    let scope = Scope {
+        boundary: false,
+        ..boundary
+    };
+    assert_eq!(without_work(vec![scope.into()]), (vec![], 1, 0));
+    let stepped = Stepped {
+        epoch: LaunchEpoch::from_numbers(3, 2).expect("in range"),
+        thread: thread(1),
+        at: at(1_100),
+    };
+    assert_eq!(
+        without_work(vec![stepped.into()]),
+        (vec![FaultCode::L04], 0, 0)
+    );
+}
+
+#[test]
+fn what_a_gap_may_have_swallowed_is_not_missed() {
+    let with_gap = |count: u64, until: Option<u64>| {
+        let gap = Gap {
+            thread: thread(7),
+            count,
+            not_before: None,
+            not_after: until.map(at),
+        };
+        let run = ended([
+            device(),
+            declared(1, 3, 1_000),
+            sent(1, 1, 3, 1_100),
+            retired(3, 2_000),
+            gap.into(),
+        ]);
+        let missed = run.loose().into_iter();
+        let missed: Vec<FaultCode> = missed.filter(|code| *code != FaultCode::L07).collect();
+        let totals = run.totals();
+        (missed, totals.handoffs.undecided, totals.epochs.undecided)
+    };
+    let both = vec![FaultCode::L05, FaultCode::L04];
+    assert_eq!(with_gap(5, Some(999)), (both.clone(), 0, 0), "before both");
+    assert_eq!(
+        with_gap(5, Some(1_050)),
+        (vec![FaultCode::L05], 0, 1),
+        "before it was sent"
+    );
+    assert_eq!(with_gap(5, Some(1_150)), (vec![], 1, 1));
+    assert_eq!(with_gap(5, None), (vec![], 1, 1));
+    assert_eq!(with_gap(0, None), (both, 0, 0), "nothing was lost");
 }

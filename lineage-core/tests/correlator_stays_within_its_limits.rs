@@ -117,7 +117,7 @@ fn epochs_and_handoffs_give_way_where_something_about_them_was_undecided() {
         .see((1..=5).map(|number| sent(1, number, 1, 1_000 + number)));
     assert_eq!(run.totals().evicted, 2);
     run.end();
-    assert_eq!(run.totals().faults[FaultCode::L05], 3);
+    assert_eq!(run.totals().handoffs.under_way, 3);
 }
 
 #[test]

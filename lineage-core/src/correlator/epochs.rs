@@ -6,11 +6,18 @@
 //! [`AGED_AFTER`] further flushes, or at the end.
 //!
 //! * **L05** for each handoff that was sent and neither opened nor abandoned. A carrier keeps its
-//!   epoch from retiring, so what is left over was forgotten.
-//! * **L04** if it was not cancelled and no call was made under it, nor under any epoch that was
-//!   linked from it. A batch that still lives might yet launch: then this waits until every epoch
-//!   that was linked from it is decided, or for the end. Without any device evidence no launch can
-//!   be seen, and L04 is not claimed.
+//!   epoch from retiring, so what is left over was forgotten; while the epoch lives, it is under
+//!   way.
+//! * **L04** if its work was handed on, it was not cancelled, and no call was made under it, nor
+//!   under any epoch that was linked from it. Its work was handed on if a handoff of it was opened
+//!   or forgotten, if another epoch was linked from it, if it was stepped, or if a launch boundary
+//!   was entered for it: an epoch that ended where it was declared asked for no GPU work, and is
+//!   only counted. A batch that still lives might yet launch: then this waits until every epoch
+//!   that was linked from it is decided; at the end such an epoch is undecided. Without any device
+//!   evidence no launch can be seen, and L04 is not claimed.
+//!
+//! What did not fit into a ring may have been the very record that is missed: neither is claimed
+//! where records may have been lost since the handoff was sent, or since the epoch was declared.
 
 use std::collections::VecDeque;
 
@@ -22,7 +29,8 @@ use super::limits::Limits;
 use crate::fault::FaultCode;
 use crate::id::{HandoffId, HostNanos, LaunchEpoch, ProcessOrdinal, TaskId, ThreadKey};
 use crate::observation::{
-    Declared, Handoff, LinkKind, Linked, Mark, Marked, Received, Retired, RetiredAs, Sent, Stepped,
+    Declared, Gap, Handoff, LinkKind, Linked, Mark, Marked, Received, Retired, RetiredAs, Sent,
+    Stepped,
 };
 
 /// Flushes after which no ring holds a record from before them any more: at most one is reported
@@ -58,6 +66,8 @@ pub(super) struct EpochState {
     retired: Option<(HostNanos, LaunchEpoch)>,
     cancelled: bool,
     launched: bool,
+    /// Whether anyone but its declarer's own code was to work on it.
+    handed_on: bool,
     aged: bool,
     decided: bool,
     places: Vec<Place>,
@@ -140,6 +150,8 @@ pub(super) struct Epochs {
     retired: VecDeque<(u64, u64)>,
     first_declared: Option<HostNanos>,
     known: DeclaredIds,
+    /// Records of some thread may have been lost until then.
+    lost_until: Option<HostNanos>,
     /// Whether launches can be seen at all.
     pub(super) device_seen: bool,
 }
@@ -201,6 +213,7 @@ impl Epochs {
         let places = context.limits.places_per_epoch;
         let state = self.state(stepped.epoch.id.get(), context);
         state.newest_version = state.newest_version.max(stepped.epoch.version.get());
+        state.handed_on = true;
         let (thread, at) = (stepped.thread, stepped.at);
         state.came_to(
             Place {
@@ -259,6 +272,7 @@ impl Epochs {
         let places = context.limits.places_per_epoch;
         self.arrive(received.handoff, context);
         let state = self.state(received.handoff.epoch.id.get(), context);
+        state.handed_on = true;
         let (thread, task, at) = (received.thread, received.task, received.at);
         state.came_to(Place { thread, task, at }, places);
     }
@@ -301,6 +315,9 @@ impl Epochs {
         if later == from {
             return; // Another version of the same work.
         }
+        if let Some(earlier) = self.states.get_mut(&from) {
+            earlier.handed_on = true;
+        }
         let earlier = self.states.get(&from);
         let places = earlier.map(|state| (state.places.clone(), state.places_lost));
         let decided = earlier.is_none_or(|state| state.decided);
@@ -327,6 +344,23 @@ impl Epochs {
             if launched {
                 self.launch_id(from, context);
             }
+        }
+    }
+
+    /// A launch boundary was entered for this epoch.
+    pub(super) fn enter_boundary(&mut self, epoch: LaunchEpoch, context: &mut Deciding<'_>) {
+        let id = epoch.id.get();
+        // Of one that was declared and is not held any more everything is said.
+        if self.states.contains_key(&id) || !self.known.contains(id) {
+            self.state(id, context).handed_on = true;
+        }
+    }
+
+    /// Records of a thread did not fit into its ring.
+    pub(super) fn gap(&mut self, gap: &Gap) {
+        if gap.count > 0 {
+            let until = gap.not_after.unwrap_or(HostNanos(u64::MAX));
+            self.lost_until = self.lost_until.max(Some(until));
         }
     }
 
@@ -427,15 +461,15 @@ impl Epochs {
         retired.into_iter().for_each(|id| self.age(id, context));
         let mut ids: Vec<u64> = self.states.keys().copied().collect();
         ids.sort_unstable();
-        for id in ids {
-            let Some(state) = self.states.get(&id) else {
-                continue;
-            };
-            if state.retired.is_some() {
-                self.decide(id, true, context);
-            } else {
-                self.lose_handoffs(id, context);
-            }
+        // First those that wait for none that lives, and with them those that wait for these.
+        for ending in [false, true] {
+            ids.iter().for_each(|&id| self.decide(id, ending, context));
+        }
+        let live = self.states.values_mut();
+        for state in live.filter(|state| state.retired.is_none()) {
+            let outstanding = std::mem::take(&mut state.outstanding);
+            let sent = outstanding.iter().filter(|handoff| handoff.sent.is_some());
+            context.out.totals.handoffs.under_way += sent.count() as u64;
         }
     }
 
@@ -457,6 +491,11 @@ impl Epochs {
         );
         for lost in std::mem::take(&mut state.outstanding) {
             if let Some(sent) = lost.sent {
+                if self.lost_until >= Some(sent) {
+                    context.out.totals.handoffs.undecided += 1;
+                    continue;
+                }
+                state.handed_on = true;
                 context.out.totals.lost += 1;
                 let detail = format!(
                     "handoff {} was sent and neither opened nor abandoned",
@@ -488,7 +527,15 @@ impl Epochs {
                 continue;
             }
             state.decided = true;
-            if !excused {
+            // Where its declaration is not known, it may have been lost as well.
+            let gap = self.lost_until.is_some() && self.lost_until >= state.declared;
+            if excused {
+                // Nothing is missed.
+            } else if gap || (ending && state.undecided_links > 0) {
+                context.out.totals.epochs.undecided += 1;
+            } else if !state.handed_on {
+                context.out.totals.epochs.ended_without_gpu_work += 1;
+            } else {
                 let (at, epoch) = match state.retired {
                     Some((at, epoch)) => (Some(at), Some(epoch)),
                     None => (None, None),

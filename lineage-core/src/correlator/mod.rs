@@ -40,7 +40,8 @@
 //!    the end, a call above the last operation is the edge of the recording: counted, and no fault.
 //!    (`alone`)
 //! 6. **Times** are never repaired: L08, T01, T02 and T04 say what is wrong with them. (`rows`)
-//! 7. **Epochs** that retire without a launch are L04, handoffs that never arrive L05. (`epochs`)
+//! 7. **Epochs** whose work was handed on and that retire without a launch are L04, handoffs that
+//!    were forgotten L05. (`epochs`)
 
 mod alone;
 mod calls;

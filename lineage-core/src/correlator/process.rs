@@ -178,6 +178,16 @@ impl Process {
 
     fn scope(&mut self, scope: &Scope, limits: &Limits, out: &mut Outbox) {
         self.host_evidence = true;
+        if let (true, Some(epoch)) = (scope.boundary, scope.attribution.epoch()) {
+            let (process, flushes) = (self.ordinal, self.flushes);
+            let deciding = &mut Deciding {
+                process,
+                limits,
+                flushes,
+                out,
+            };
+            self.epochs.enter_boundary(epoch, deciding);
+        }
         let mut found: Vec<(Awaiting, Containment)> = Vec::new();
         let thread = self.threads.of(scope.thread, scope.entered, limits.threads);
         thread.scope_ended(scope, limits.scopes_per_thread, |call, containment| {
@@ -264,6 +274,7 @@ impl Process {
         self.gaps = true;
         let seen = gap.not_before.or(gap.not_after).unwrap_or(HostNanos(0));
         self.threads.of(gap.thread, seen, limits.threads).gap(gap);
+        self.epochs.gap(gap);
         out.totals.dropped_in_rings += gap.count;
         let detail = format!(
             "{} records of thread {} did not fit into its ring",
