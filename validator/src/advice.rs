@@ -16,7 +16,7 @@ pub const fn advice(code: FaultCode) -> &'static str {
             "look for L07 at the same time; if there is none, check that the activity kind of this operation is enabled"
         }
         FaultCode::L04 => {
-            "launch the declared work inside the epoch, or `cancel()` it where it is given up; do not declare what needs no GPU"
+            "launch the work that was handed on inside the epoch, or `cancel()` it where it is given up"
         }
         FaultCode::L05 => {
             "open the carrier where its work goes on; if its value is taken out without the epoch, that line loses it"

@@ -1,6 +1,6 @@
 //! Evidence in words: times, threads, calls, and the chain of epochs above one.
 
-use lineage_core::id::{Attribution, CorrelationId, HostNanos, LaunchEpoch, ThreadKey};
+use lineage_core::id::{Attribution, CorrelationId, EpochId, HostNanos, LaunchEpoch, ThreadKey};
 use lineage_core::observation::{ApiId, LinkKind, Operation, Scope, Site};
 
 use crate::derive::{Handoffs, LogicalCall, Process};
@@ -265,6 +265,13 @@ impl Process<'_> {
             }
         }
         lines
+    }
+
+    /// The epochs in which the work of this one went on.
+    pub(crate) fn successor_evidence(&self, id: EpochId) -> Vec<EvidenceLine> {
+        let successors = self.epochs.successors(id).take(CHAIN);
+        let went_on = successors.map(|linked| line("went on in", self.epoch(linked.epoch)));
+        went_on.collect()
     }
 
     /// An epoch by its declaration.

@@ -43,6 +43,8 @@ pub struct Counts {
     pub launch_without_activity: u64,
     /// Of the operations without a call: asked for before the recording began.
     pub before_recording: u64,
+    /// Of the operations without a call: asked for when the recording of calls was over.
+    pub operations_after_recording: u64,
     /// Of the calls without an operation: made when the recording of operations was over.
     pub after_recording: u64,
     /// Of the calls without an operation: they failed.
@@ -83,6 +85,8 @@ pub struct Counts {
     pub after_retirement: u64,
     /// Epochs declared.
     pub epochs: u64,
+    /// Epochs that ended without a launch and were never handed on: an early return, a bad request.
+    pub ended_without_gpu_work: u64,
     /// Calls that name an epoch of which nothing is known, where records are known to be missing.
     pub epochs_unknown: u64,
     /// Handoffs sent.

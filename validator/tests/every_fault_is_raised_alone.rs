@@ -46,6 +46,7 @@ fn l01_a_launch_in_a_boundary_without_an_epoch_on_a_thread_of_its_own() {
 fn l02_an_operation_whose_call_left_no_record() {
     let mut recording = Recording::sound();
     recording.saw(kernel(4, 5_000, 6_000));
+    recording.launch(&Launch::of(epoch(1), 10, 5, 7_000));
     let validation = only(&recording.ended(), L02, 1);
     let counts = &validation.counts;
     assert_eq!(
@@ -78,9 +79,11 @@ fn l03_a_call_whose_operation_left_no_record() {
 }
 
 #[test]
-fn l04_an_epoch_that_ended_without_a_launch() {
+fn l04_an_epoch_that_was_handed_on_and_ended_without_a_launch() {
     let mut recording = Recording::sound();
     recording.declare(2, 10, 150);
+    recording.send(1, 2, 10, 200);
+    recording.receive(1, 2, 10, 300);
     recording.retire(2, 95_000);
     only(&recording.ended(), L04, 1);
 }
@@ -431,6 +434,8 @@ fn many_faults_are_counted_and_some_are_listed() {
         ));
     }
     recording.declare(2, 10, 150);
+    recording.send(1, 2, 10, 200);
+    recording.receive(1, 2, 10, 300);
     recording.retire(2, 95_000);
     let validation = recording.ended().validated();
     assert_eq!(validation.fault_counts[&L01], 100);

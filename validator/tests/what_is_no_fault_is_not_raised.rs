@@ -84,6 +84,22 @@ fn an_operation_below_the_smallest_call_is_the_edge_of_the_recording() {
 }
 
 #[test]
+fn an_operation_above_the_largest_call_is_the_edge_of_the_recording() {
+    let mut recording = Recording::sound();
+    recording.saw(kernel(4, 5_000, 6_000));
+    let validation = none(&recording.ended());
+    let counts = &validation.counts;
+    assert_eq!(
+        (
+            counts.operations_after_recording,
+            counts.activity_without_launch,
+            counts.lost
+        ),
+        (1, 1, 0)
+    );
+}
+
+#[test]
 fn the_edge_before_a_wrap_is_seen_across_it() {
     // The recording begins just after the ids wrapped.
     let mut recording = Recording::new();
@@ -267,17 +283,84 @@ fn a_cancelled_epoch_and_one_that_went_on_under_another_need_no_launch() {
 }
 
 #[test]
-fn the_batch_that_never_launched_is_the_one_that_is_named() {
+fn a_member_whose_batch_never_launched_is_named_with_its_batch() {
     let mut recording = Recording::sound();
     recording.declare(4, 10, 150);
     recording.declare(5, 10, 160);
     recording.link(5, LinkKind::Merge, 4, 161);
     recording.retire(4, 50_000);
+    let under_way = none(&recording.clone().ended());
+    assert_eq!(under_way.counts.not_decidable, 1, "the batch lives");
     recording.retire(5, 51_000);
     let validation = only(&recording.ended(), FaultCode::L04, 1);
     let finding = validation.faults[0].to_string();
-    assert!(finding.contains("epoch 5.1"), "{finding}");
-    assert!(finding.contains("serves      4.1"), "{finding}");
+    assert!(finding.contains("epoch 4.1"), "{finding}");
+    assert!(finding.contains("went on in  5.1"), "{finding}");
+}
+
+#[test]
+fn an_epoch_that_ended_where_it_was_declared_is_only_counted() {
+    let mut recording = Recording::sound();
+    // An early return.
+    recording.declare(2, 10, 150);
+    recording.retire(2, 95_000);
+    // Its carrier was dropped with its work.
+    recording.declare(3, 10, 150);
+    recording.send(1, 3, 10, 200);
+    let handoff = recording.handoff(1, 3);
+    recording.saw(Abandoned {
+        handoff,
+        at: at(300),
+    });
+    recording.retire(3, 95_000);
+    let validation = none(&recording.clone().ended());
+    assert_eq!(validation.counts.ended_without_gpu_work, 2);
+    assert_eq!(validation.counts.not_decidable, 0);
+
+    let mut stepped = recording.clone();
+    stepped.saw(Stepped {
+        epoch: version(2, 2),
+        thread: thread(10),
+        at: at(200),
+    });
+    only(&stepped.ended(), FaultCode::L04, 1);
+    for (boundary, without_work) in [(true, 1), (false, 2)] {
+        let mut entered = recording.clone();
+        let scope = Launch::of(epoch(2), 10, 4, 500)
+            .scope()
+            .expect("it has one");
+        entered.saw(Scope { boundary, ..scope });
+        let validation = lineage_validator::validate(
+            &entered.ended().observations,
+            None,
+            &lineage_validator::Options::default(),
+        );
+        assert_eq!(validation.counts.ended_without_gpu_work, without_work);
+    }
+}
+
+#[test]
+fn what_a_gap_may_have_swallowed_is_not_missed() {
+    for (until, missed) in [
+        (Some(149), vec![(FaultCode::L04, 1), (FaultCode::L05, 1)]),
+        (Some(160), vec![(FaultCode::L05, 1)]),
+        (Some(200), vec![]),
+        (None, vec![]),
+    ] {
+        let mut recording = Recording::sound();
+        recording.declare(2, 10, 150);
+        recording.send(1, 2, 10, 200);
+        recording.retire(2, 95_000);
+        recording.saw(Gap {
+            thread: thread(11),
+            count: 1,
+            not_before: None,
+            not_after: until.map(at),
+        });
+        let mut codes = recording.ended().codes();
+        codes.retain(|(code, _)| *code != FaultCode::L07);
+        assert_eq!(codes, missed, "{until:?}");
+    }
 }
 
 #[test]

@@ -138,13 +138,19 @@ fn counts(counts: &Counts, width: usize) -> String {
     line(
         "no call",
         counts.activity_without_launch,
-        &[("before the recording", counts.before_recording)],
+        &[
+            ("before the recording", counts.before_recording),
+            ("after the recording", counts.operations_after_recording),
+        ],
     );
     line("pending", counts.pending, &[]);
     line(
         "epochs",
         counts.epochs,
-        &[("launched after their end", counts.after_retirement)],
+        &[
+            ("launched after their end", counts.after_retirement),
+            ("ended without GPU work", counts.ended_without_gpu_work),
+        ],
     );
     line(
         "handoffs",

@@ -17,15 +17,14 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     counts.epochs += process.gathered.declared.len() as u64;
-    let undecidable = process.host_records_missing(options);
-    never_launched(process, undecidable, counts, findings);
+    never_launched(process, options, counts, findings);
     for handoff in process.epochs.handoffs() {
-        not_received(process, handoff, undecidable, counts, findings);
+        not_received(process, handoff, options, counts, findings);
         contradicting(process, handoff, counts, findings);
     }
 }
 
-/// Every epoch that any source of any call names.
+/// Every epoch that any source of any call names, and those whose work went on in one of them.
 fn launched(process: &Process<'_>) -> Vec<EpochId> {
     let mut launched: Vec<EpochId> = Vec::new();
     for (_, _, binding) in process.calls() {
@@ -49,18 +48,40 @@ fn launched(process: &Process<'_>) -> Vec<EpochId> {
         _ => None,
     });
     launched.extend(named);
-    launched.sort_unstable();
-    launched.dedup();
-    launched
+    process.epochs.with_forerunners(launched)
+}
+
+/// Epochs whose work was given to someone: a handoff of theirs was opened or forgotten, another
+/// epoch was linked from them, they were stepped, or a launch boundary was entered for them. One
+/// that ended where it was declared, or whose carriers were all dropped with their work, asked for
+/// no GPU work.
+fn handed_on(process: &Process<'_>) -> Vec<EpochId> {
+    let gathered = &process.gathered;
+    let received = gathered.received.iter();
+    let mut handed_on: Vec<EpochId> = received.map(|seen| seen.what.handoff.epoch.id).collect();
+    let forgotten = process.epochs.handoffs().iter();
+    let forgotten = forgotten.filter(|handoff| handoff.is_outstanding());
+    handed_on.extend(forgotten.filter_map(|handoff| Some(handoff.sent?.handoff.epoch.id)));
+    let linked = gathered.linked.iter().map(|seen| seen.what);
+    let linked = linked.filter(|linked| linked.from.id != linked.epoch.id);
+    handed_on.extend(linked.map(|linked| linked.from.id));
+    handed_on.extend(gathered.stepped.iter().map(|seen| seen.what.epoch.id));
+    let scopes = gathered.scopes.iter().map(|seen| seen.what);
+    let boundaries = scopes.filter(|scope| scope.boundary);
+    handed_on.extend(boundaries.filter_map(|scope| Some(scope.attribution.epoch()?.id)));
+    handed_on.sort_unstable();
+    handed_on.dedup();
+    handed_on
 }
 
 fn never_launched(
     process: &Process<'_>,
-    undecidable: bool,
+    options: &Options,
     counts: &mut Counts,
     findings: &mut Findings,
 ) {
-    let launched = launched(process);
+    let (launched, handed_on) = (launched(process), handed_on(process));
+    let under_way = process.epochs.under_way();
     let mut before = None;
     for seen in process.epochs.retirements() {
         let retired = seen.what;
@@ -70,20 +91,28 @@ fn never_launched(
             continue;
         }
         let cancelled = retired.how == RetiredAs::Cancelled || process.epochs.was_cancelled(id);
-        let went_on = process.epochs.has_successor(id);
-        if cancelled || went_on || launched.binary_search(&id).is_ok() {
+        if cancelled || launched.binary_search(&id).is_ok() {
             continue;
         }
         let declared = process.epochs.declaration(id);
         let seen_throughout = declared
             .is_some_and(|declared| process.sessions.launches_seen(declared.at, retired.at));
-        if undecidable || !seen_throughout {
+        let since = declared.map(|declared| declared.at);
+        let undecidable = process.host_records_missing_since(since, options);
+        if undecidable || !seen_throughout || under_way.binary_search(&id).is_ok() {
             counts.not_decidable += 1;
             continue;
         }
+        if handed_on.binary_search(&id).is_err() {
+            counts.ended_without_gpu_work += 1;
+            continue;
+        }
         findings.raise(FaultCode::L04, || {
-            let detail = "the epoch ended without a launch, and was not cancelled".to_owned();
+            let detail =
+                "its work was handed on, and it ended without a launch and was not cancelled"
+                    .to_owned();
             let mut evidence = process.epoch_evidence(retired.epoch);
+            evidence.extend(process.successor_evidence(id));
             evidence.push(EvidenceLine {
                 label: "retired",
                 text: process.time(retired.at),
@@ -103,7 +132,7 @@ fn never_launched(
 fn not_received(
     process: &Process<'_>,
     handoff: &Handoffs<'_>,
-    undecidable: bool,
+    options: &Options,
     counts: &mut Counts,
     findings: &mut Findings,
 ) {
@@ -112,7 +141,7 @@ fn not_received(
         counts.handoffs_without_sender += 1;
         return;
     };
-    if !handoff.received.is_empty() || handoff.abandoned.is_some() {
+    if !handoff.is_outstanding() {
         return;
     }
     // A carrier keeps its epoch alive: while the epoch lives, it may be under way.
@@ -120,6 +149,7 @@ fn not_received(
         counts.handoffs_under_way += 1;
         return;
     };
+    let undecidable = process.host_records_missing_since(Some(sent.at), options);
     if undecidable || !process.host_has_come(retired.place) {
         counts.not_decidable += 1;
         return;

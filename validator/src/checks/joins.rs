@@ -299,6 +299,7 @@ impl<'c, 'a> Check<'c, 'a> {
                     counts.activity_without_launch += 1;
                     match process.orphan(operation) {
                         Some(Orphan::BeforeRecording) => counts.before_recording += 1,
+                        Some(Orphan::AfterRecording) => counts.operations_after_recording += 1,
                         Some(Orphan::Lost) => {
                             counts.lost += 1;
                             let finding = || orphan(process, what);

@@ -1,5 +1,7 @@
 //! What is known of each epoch: its declaration, versions, links, handoffs and end.
 
+use std::collections::BTreeSet;
+
 use lineage_core::id::{EpochId, HandoffId, HostNanos, LaunchEpoch, TaskId, ThreadKey};
 use lineage_core::observation::{
     Abandoned, Declared, LinkKind, Linked, Mark, Received, Retired, RetiredAs, Sent,
@@ -40,6 +42,13 @@ pub(crate) struct Handoffs<'a> {
     pub(crate) sent: Option<&'a Sent>,
     pub(crate) received: Vec<&'a Received>,
     pub(crate) abandoned: Option<&'a Abandoned>,
+}
+
+impl Handoffs<'_> {
+    /// Whether neither end of it was seen.
+    pub(crate) fn is_outstanding(&self) -> bool {
+        self.received.is_empty() && self.abandoned.is_none()
+    }
 }
 
 /// The part of a sorted list whose key is this.
@@ -175,11 +184,36 @@ impl<'a> Epochs<'a> {
         range(&self.by_later, id, |linked| linked.epoch.id)
     }
 
-    /// Whether work went on from this epoch under another one: a fork, a batch, a continuation.
-    pub(crate) fn has_successor(&self, id: EpochId) -> bool {
-        range(&self.by_earlier, id, |linked| linked.from.id)
-            .iter()
-            .any(|linked| linked.epoch.id != id)
+    /// The edges from this epoch to those in which its work went on: forks, batches, a
+    /// continuation.
+    pub(crate) fn successors(&self, id: EpochId) -> impl Iterator<Item = &'a Linked> {
+        let later = range(&self.by_earlier, id, |linked| linked.from.id).iter();
+        later.copied().filter(move |linked| linked.epoch.id != id)
+    }
+
+    /// These epochs, and all whose work went on in one of them; sorted.
+    pub(crate) fn with_forerunners(&self, epochs: Vec<EpochId>) -> Vec<EpochId> {
+        let (mut found, mut next) = (BTreeSet::new(), epochs);
+        while let Some(id) = next.pop() {
+            if found.insert(id) {
+                next.extend(self.parents(id).iter().map(|linked| linked.from.id));
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// Epochs whose work went on in one that lives; sorted.
+    pub(crate) fn under_way(&self) -> Vec<EpochId> {
+        let later = self.by_later.iter().map(|linked| linked.epoch.id);
+        let alive = later.filter(|&id| {
+            // A continuation ends for both.
+            let mut successors = self.successors(id);
+            self.retirement(id).is_none()
+                && !successors.any(|linked| linked.kind == LinkKind::Continues)
+        });
+        let mut alive: Vec<EpochId> = alive.collect();
+        alive.dedup();
+        self.with_forerunners(alive)
     }
 
     /// All handoffs, in order of their numbers.

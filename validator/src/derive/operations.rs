@@ -168,6 +168,7 @@ pub(crate) fn place_externals<'a>(gathered: &Gathered<'a>, calls: &mut Calls<'a>
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Window {
     smallest_call: Option<u64>,
+    largest_call: Option<u64>,
     largest_operation: Option<i128>,
     /// Starts of calls, with their ids.
     by_start: Vec<(HostNanos, u64)>,
@@ -181,11 +182,13 @@ impl Window {
         all: &Calls<'_>,
     ) -> Self {
         let ids = calls.iter().filter_map(|call| call.ids.first().copied());
+        let last = calls.iter().filter_map(|call| call.ids.last().copied());
         let by_start = calls
             .iter()
             .filter_map(|call| Some((call.start?, *call.ids.first()?)));
         let mut window = Self {
             smallest_call: ids.min(),
+            largest_call: last.max(),
             largest_operation: None,
             by_start: by_start.collect(),
         };
@@ -212,6 +215,13 @@ impl Window {
     pub(crate) fn is_before(&self, operation: &Operation) -> bool {
         let smallest = self.smallest_call.map(i128::from);
         smallest.is_some_and(|smallest| self.place(operation) < smallest)
+    }
+
+    /// Whether an operation without a call was asked for after the last recorded call, or no call
+    /// was recorded at all.
+    pub(crate) fn is_beyond(&self, operation: &Operation) -> bool {
+        let largest = self.largest_call.map(i128::from);
+        largest.is_none_or(|largest| self.place(operation) > largest)
     }
 
     /// Whether a call without an operation was made when the recording of operations was over.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lineage_core::id::ProcessOrdinal;
+use lineage_core::id::{HostNanos, ProcessOrdinal};
 use lineage_core::observation::OperationsDue;
 
 use super::bindings::{CallBinding, bind};
@@ -40,6 +40,8 @@ pub(crate) struct Process<'a> {
 pub(crate) enum Orphan {
     /// It was asked for before the recording began.
     BeforeRecording,
+    /// It was asked for after the last call that was recorded.
+    AfterRecording,
     /// Its call's record may still come.
     Pending,
     /// Its call's record is lost.
@@ -126,10 +128,12 @@ impl<'a> Process<'a> {
         let window = self.windows.get(&what.session);
         Some(if window.is_some_and(|window| window.is_before(what)) {
             Orphan::BeforeRecording
-        } else if self.sessions.has_ended(what.session) {
-            Orphan::Lost
-        } else {
+        } else if !self.sessions.has_ended(what.session) {
             Orphan::Pending
+        } else if window.is_none_or(|window| window.is_beyond(what)) {
+            Orphan::AfterRecording
+        } else {
+            Orphan::Lost
         })
     }
 
@@ -178,6 +182,21 @@ impl<'a> Process<'a> {
             && gathered.declared.is_empty()
             && gathered.scopes.is_empty()
             && gathered.calls.is_empty())
+    }
+
+    /// Whether records of the application's threads from this time on may be missing, or, without
+    /// one, from any time.
+    pub(crate) fn host_records_missing_since(
+        &self,
+        since: Option<HostNanos>,
+        options: &Options,
+    ) -> bool {
+        let mut gaps = self.gathered.gaps.iter().map(|seen| seen.what);
+        options.evicted_observations > 0
+            || gaps.any(|gap| {
+                let before = since.zip(gap.not_after).is_some_and(|(at, to)| to < at);
+                gap.count > 0 && !before
+            })
     }
 
     /// Whether records of the application's threads may be missing, so that nothing follows from
