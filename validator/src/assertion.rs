@@ -6,10 +6,10 @@ use lineage_core::{DeviceEvidence, Report};
 
 use crate::options::Options;
 use crate::validate::validate;
-use crate::validation::{Conclusions, SELF_CONSISTENT, Validation, write_findings};
+use crate::validation::{Conclusions, SELF_CONSISTENT, Validation, counted, write_findings};
 
-/// Findings that a failed assertion shows.
-const SHOWN: usize = 10;
+/// Findings of each code that a failed assertion shows.
+const SHOWN: usize = 3;
 
 /// What a test accepts beyond a session without faults.
 ///
@@ -67,20 +67,27 @@ pub struct JoinFaults {
     pub obstacles: Vec<String>,
     /// What was found.
     pub validation: Box<Validation>,
+    /// Whether the report does not hold all observations, and that was not accepted.
+    is_cut: bool,
 }
 
 impl std::error::Error for JoinFaults {}
 
-/// The obstacles, the first faults with their evidence, and the counts.
+/// The obstacles, the first faults of each code with their evidence, and the counts; of a report
+/// that does not hold all observations only that, since what is missing would show as faults.
 impl fmt::Display for JoinFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let validation = &*self.validation;
+        if self.is_cut {
+            return f.write_str(&self.obstacles.join("\n"));
+        }
         for obstacle in &self.obstacles {
             writeln!(f, "{obstacle}")?;
         }
         let faults = validation.fault_count();
         if faults > 0 {
-            writeln!(f, "{faults} faults in the session's launch joins")?;
+            let faults = counted(faults, "fault", "faults");
+            writeln!(f, "{faults} in the session's launch joins")?;
         }
         writeln!(f, "{}", validation.summary())?;
         write_findings(f, validation, SHOWN)?;
@@ -109,25 +116,32 @@ pub fn check_joins_with(report: &Report, accept: &Accept) -> Result<Validation, 
         faults: &report.faults,
     };
     let validation = validate(&report.observations, Some(conclusions), &options);
-    let obstacles = obstacles(report, &validation, accept);
+    let is_cut = report.not_kept > 0 && !accept.evicted_observations;
+    let obstacles = if is_cut {
+        vec![cut(report)]
+    } else {
+        obstacles(report, &validation, accept)
+    };
     if obstacles.is_empty() && validation.is_sound() {
         return Ok(validation);
     }
     Err(JoinFaults {
         obstacles,
         validation: Box::new(validation),
+        is_cut,
     })
+}
+
+fn cut(report: &Report) -> String {
+    format!(
+        "the report does not hold {} of its observations, rows and faults: give the session more room with \
+         `keep_in_memory`, or accept it with `Accept::evicted_observations`",
+        report.not_kept
+    )
 }
 
 fn obstacles(report: &Report, validation: &Validation, accept: &Accept) -> Vec<String> {
     let mut obstacles = Vec::new();
-    if report.not_kept > 0 && !accept.evicted_observations {
-        obstacles.push(format!(
-            "the report does not hold {} of its observations, rows and faults: give the session more room with \
-             `keep_in_memory`, or accept it with `Accept::evicted_observations`",
-            report.not_kept
-        ));
-    }
     let no_device = match &report.device {
         DeviceEvidence::Present { .. } => None,
         absent => Some(absent.to_string()),
@@ -141,6 +155,16 @@ fn obstacles(report: &Report, validation: &Validation, accept: &Accept) -> Vec<S
         obstacles.push(
             "the report holds no observations: the session is over or was never enabled, or memory is switched off \
              (`keep_in_memory`)"
+                .to_owned(),
+        );
+    } else if validation.counts.epochs == 0
+        && report.not_kept == 0
+        && no_device.is_none()
+        && !accept.nothing_joined
+    {
+        obstacles.push(
+            "no epoch was ever declared: is `lineage.layer()` installed, or are the spans filtered out? If it must be so, \
+             accept it with `Accept::nothing_joined`"
                 .to_owned(),
         );
     } else if validation.counts.bound == 0 && no_device.is_none() && !accept.nothing_joined {

@@ -195,6 +195,13 @@ impl Validation {
         counts.fold(0, |sum, count| sum.saturating_add(*count))
     }
 
+    /// Operations that are bound to an epoch: by the session's rows if they were given, else by what
+    /// was derived. Where there is none, that nothing is wrong says nothing.
+    pub fn operations_with_epoch(&self) -> u64 {
+        let bound = self.operations.iter().filter(|of| of.epoch.is_some());
+        bound.count() as u64
+    }
+
     /// Codes that the session raised and the validator did not: one of the two is wrong.
     pub fn raised_by_session_only(&self) -> impl Iterator<Item = (FaultCode, u64)> + '_ {
         let only = |(code, _): &(&FaultCode, &u64)| !self.fault_counts.contains_key(code);
@@ -208,14 +215,14 @@ impl Validation {
     pub fn summary(&self) -> String {
         let counts = &self.counts;
         let mut text = format!(
-            "{} calls, {} operations ({} kernels, {} copies, {} sets), {} epochs, {} handoffs\n",
-            counts.api_calls,
-            counts.operations(),
-            counts.kernels,
-            counts.memcpys,
-            counts.memsets,
-            counts.epochs,
-            counts.handoffs
+            "{}, {} ({}, {}, {}), {}, {}\n",
+            counted(counts.api_calls, "call", "calls"),
+            counted(counts.operations(), "operation", "operations"),
+            counted(counts.kernels, "kernel", "kernels"),
+            counted(counts.memcpys, "copy", "copies"),
+            counted(counts.memsets, "set", "sets"),
+            counted(counts.epochs, "epoch", "epochs"),
+            counted(counts.handoffs, "handoff", "handoffs")
         );
         text += &format!(
             "bound {}, lost {}, wrong {}, unattributed {}, pending {}",
@@ -244,19 +251,28 @@ impl fmt::Display for Validation {
 /// What a validation without truth is worth.
 pub(crate) const SELF_CONSISTENT: &str = "\"0 wrong\" means that the records agree with one another; only truth can tell whether they are right";
 
-/// At most so many findings, and the counts of the rest.
+/// A number with its noun.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// At most so many findings of each code, and the counts of the rest.
 pub(crate) fn write_findings(
     f: &mut fmt::Formatter<'_>,
     validation: &Validation,
     most: usize,
 ) -> fmt::Result {
-    for finding in validation.faults.iter().take(most) {
-        writeln!(f, "\n{finding}")?;
-    }
-    let shown = validation.faults.len().min(most) as u64;
-    let more = (validation.faults.len() as u64 - shown) + validation.not_listed;
-    if more > 0 {
-        writeln!(f, "\nand {more} more findings")?;
+    for (code, count) in &validation.fault_counts {
+        let of_code = validation.faults.iter().filter(|of| of.code == *code);
+        let mut shown = 0_u64;
+        for finding in of_code.take(most) {
+            shown = shown.saturating_add(finding.count);
+            writeln!(f, "\n{finding}")?;
+        }
+        let more = count.saturating_sub(shown);
+        if more > 0 {
+            writeln!(f, "\nand {more} more {}", code.code())?;
+        }
     }
     if !validation.fault_counts.is_empty() {
         writeln!(f)?;

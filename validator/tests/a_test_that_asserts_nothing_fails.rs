@@ -56,6 +56,11 @@ fn a_report_that_does_not_hold_everything_fails() {
     let text = refused(&partial).to_string();
     assert!(text.starts_with("the report does not hold 17"), "{text}");
     assert!(text.contains("keep_in_memory"), "{text}");
+    // What a cut recording lacks would show as faults: none is shown.
+    let mut cut = report(&faulty());
+    cut.not_kept = 17;
+    assert_eq!(refused(&cut).to_string(), text);
+    assert_eq!(text.lines().count(), 1, "{text}");
     assert!(check_joins_with(&partial, &Accept::nothing().evicted_observations()).is_ok());
 }
 
@@ -72,6 +77,21 @@ fn a_report_of_nothing_fails() {
 fn a_session_in_which_nothing_was_joined_fails() {
     let mut recording = Recording::new();
     recording.launch(&Launch::of_none(77, 1, 1_000));
+    let undeclared = report(&recording);
+    let text = refused(&undeclared).to_string();
+    assert!(
+        text.starts_with(
+            "no epoch was ever declared: is `lineage.layer()` installed, or are the spans filtered out?"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("1 call, 1 operation (1 kernel, 0 copies, 0 sets)"),
+        "{text}"
+    );
+    assert!(check_joins_with(&undeclared, &Accept::nothing().nothing_joined()).is_ok());
+
+    recording.declare(1, 10, 2_000);
     let unjoined = report(&recording);
     let text = refused(&unjoined).to_string();
     assert!(
@@ -81,8 +101,8 @@ fn a_session_in_which_nothing_was_joined_fails() {
     assert!(check_joins_with(&unjoined, &Accept::nothing().nothing_joined()).is_ok());
 }
 
-#[test]
-fn a_faulty_session_fails_with_the_calls_their_evidence_and_what_to_do() {
+/// 13 launches without an epoch, on a thread that had opened one.
+fn faulty() -> Recording {
     let mut recording = Recording::sound();
     recording.send(1, 1, 10, 200);
     recording.receive(1, 1, 10, 300);
@@ -93,14 +113,19 @@ fn a_faulty_session_fails_with_the_calls_their_evidence_and_what_to_do() {
             10_000 + u64::from(number) * 500,
         ));
     }
-    let text = refused(&report(&recording)).to_string();
+    recording
+}
+
+#[test]
+fn a_faulty_session_fails_with_the_calls_their_evidence_and_what_to_do() {
+    let text = refused(&report(&faulty())).to_string();
     assert!(
         text.starts_with("13 faults in the session's launch joins\n"),
         "{text}"
     );
     assert_eq!(
         text.matches("L01 launch-without-epoch: call").count(),
-        10,
+        3,
         "{text}"
     );
     for part in [
@@ -109,12 +134,35 @@ fn a_faulty_session_fails_with_the_calls_their_evidence_and_what_to_do() {
         "call        cuLaunchKernel on thread 10 \"engine\", +0.011945 ms … +0.012055 ms",
         "callback    no epoch, outside any launch boundary",
         "do next     carry the epoch to this thread",
-        "and 3 more findings",
+        "opened      epoch 1.1 was opened on this thread and let go before this call: keep it and launch inside `epoch.launch(..)`",
+        "and 10 more L01\n",
         "13  L01 launch-without-epoch",
         "only truth can tell whether they are right",
     ] {
         assert!(text.contains(part), "{part:?} is not in:\n{text}");
     }
+}
+
+#[test]
+fn no_code_crowds_out_another_and_one_fault_is_one_fault() {
+    let mut recording = faulty();
+    recording.launch(&Launch {
+        external: Some(88),
+        ..Launch::of(epoch(1), 10, 20, 30_000)
+    });
+    let text = refused(&report(&recording)).to_string();
+    assert!(text.starts_with("14 faults in"), "{text}");
+    assert!(text.contains("W05 foreign-external-id: call 20"), "{text}");
+
+    let mut recording = Recording::sound();
+    recording.launch(&Launch::of_none(10, 4, 4_000));
+    let text = refused(&report(&recording)).to_string();
+    assert!(
+        text.starts_with("1 fault in the session's launch joins\n"),
+        "{text}"
+    );
+    assert!(!text.contains("was opened on this thread"), "{text}");
+    assert!(!text.contains("more L01"), "{text}");
 }
 
 #[test]

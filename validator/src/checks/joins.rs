@@ -10,6 +10,9 @@ use crate::finding::{About, EvidenceLine, Finding, Findings};
 use crate::options::Options;
 use crate::validation::{Counts, unattributed_name};
 
+/// An epoch that was opened on a thread this long before a call without one was likely meant for it.
+const SHORTLY_NS: i128 = 1_000_000_000;
+
 pub(super) fn check(
     process: &Process<'_>,
     options: &Options,
@@ -97,7 +100,11 @@ impl<'c, 'a> Check<'c, 'a> {
                     "on a thread that uses lineage"
                 };
                 let detail = format!("a launch {place} belongs to no epoch");
-                about(process, number, FaultCode::L01, detail)
+                let mut finding = about(process, number, FaultCode::L01, detail);
+                finding
+                    .evidence
+                    .splice(0..0, let_go(process, call, binding));
+                finding
             };
             self.findings.raise(FaultCode::L01, finding);
         }
@@ -398,6 +405,26 @@ fn orphan(process: &Process<'_>, operation: &lineage_core::observation::Operatio
     )
     .at(operation.start)
     .evidence(evidence)
+}
+
+/// The epoch that was last opened on a call's thread shortly before it.
+fn let_go(
+    process: &Process<'_>,
+    call: &LogicalCall<'_>,
+    binding: &CallBinding<'_>,
+) -> Option<EvidenceLine> {
+    let (thread, called) = binding.thread.zip(call.start)?;
+    let received = process.gathered.received.iter().map(|seen| seen.what);
+    let here = received.filter(|received| {
+        let before = called.since(received.at);
+        received.thread == thread && (0..=SHORTLY_NS).contains(&before)
+    });
+    let epoch = here.max_by_key(|received| received.at)?.handoff.epoch;
+    let text = format!(
+        "epoch {epoch} was opened on this thread and let go before this call: keep it and launch inside \
+         `epoch.launch(..)`"
+    );
+    Some(line("opened", text))
 }
 
 /// A finding about a call, with all that is known of the call and of its epochs.
