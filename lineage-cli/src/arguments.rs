@@ -30,6 +30,10 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
+    /// Fail where no operation was joined to an epoch: nothing is asserted of such a recording
+    #[arg(long)]
+    pub(crate) require_joins: bool,
+
     /// JSON-lines ledgers; each is read into memory
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -49,14 +53,16 @@ pub(crate) struct Validate {
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// The code, for example L01; without one, all are listed
+    /// The code or its name, for example L01 or launch-without-epoch; without one, all are listed
     #[arg(value_name = "CODE", value_parser = fault_code)]
     pub(crate) code: Option<FaultCode>,
 }
 
 fn fault_code(text: &str) -> Result<FaultCode, String> {
+    let named = |code: &&FaultCode| code.name().eq_ignore_ascii_case(text);
     FaultCode::from_code(text)
-        .ok_or_else(|| "no fault has this code; `lineage explain` lists them".to_owned())
+        .or_else(|| FaultCode::ALL.iter().find(named).copied())
+        .ok_or_else(|| "no fault has this code or name; `lineage explain` lists them".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

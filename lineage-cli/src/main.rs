@@ -3,6 +3,7 @@
 
 mod arguments;
 mod explain;
+mod joins;
 mod load;
 mod refusal;
 mod render;

@@ -24,7 +24,12 @@ pub(crate) fn run(arguments: &Validate, terminal: &mut Terminal) -> u8 {
                     render::tables(&ledger, &validation, terminal.width())
                 };
                 terminal.print(&text);
-                if validation.is_sound() { FINE } else { FAULTS }
+                let joins = !arguments.require_joins || validation.operations_with_epoch() > 0;
+                if validation.is_sound() && joins {
+                    FINE
+                } else {
+                    FAULTS
+                }
             }
             Err(refusal) => {
                 terminal.complain(&refusal.to_string());

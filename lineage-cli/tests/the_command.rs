@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::ledger::Writer;
-use lineage_core::observation::Event;
+use lineage_core::observation::{DeviceSession, Event};
 use lineage_core::source::{SessionInfo, Sink};
 use recording::{Launch, Recording, epoch};
 
@@ -122,6 +122,68 @@ fn a_faulty_ledger_says_what_where_and_what_to_do() {
     }
     let widest = ran.out.lines().map(|line| line.chars().count()).max();
     assert!(widest.is_some_and(|columns| columns <= 100), "{}", ran.out);
+}
+
+#[test]
+fn a_recording_in_which_nothing_was_joined_says_so_and_why() {
+    let mut blind = Recording::default();
+    blind.saw(DeviceSession::Absent {
+        why: "libcupti was not found\u{1b}[31m".into(),
+        at: HostNanos(10),
+    });
+    blind.declare(1, 10, 100);
+    let blind = ledger(&blind);
+
+    // Its calls came, and none of its operations before it was cut.
+    let pending = ledger(&Recording::sound().without(|event| matches!(event, Event::Operation(_))));
+    let mut cut: Vec<&[u8]> = pending.split_inclusive(|&byte| byte == b'\n').collect();
+    cut.pop();
+    let cut = cut.concat();
+
+    let mut undeclared = Recording::new();
+    undeclared.launch(&Launch::of_none(77, 1, 1_000));
+    let undeclared = ledger(&undeclared.ended());
+
+    for (name, bytes, why) in [
+        ("blind", blind, "no device evidence: libcupti was not found"),
+        (
+            "pending",
+            cut,
+            "the file is not complete: 3 calls and operations undecided",
+        ),
+        (
+            "undeclared",
+            undeclared,
+            "no epoch was ever declared: is `lineage.layer()` installed",
+        ),
+    ] {
+        let file = Scratch::new(name, &bytes);
+        let ran = run(lineage().arg("validate").arg(&file.0));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
+        let out = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.contains("no operation was joined to an epoch"), "{out}");
+        assert!(out.contains(why), "{why:?} is not in {out}");
+        assert!(!out.contains("the records agree"), "{out}");
+        assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
+
+        let required = run(lineage()
+            .args(["validate", "--require-joins", "--json"])
+            .arg(&file.0));
+        assert_eq!(required.code, Some(1), "{name}");
+        let object: serde_json::Value = serde_json::from_str(&required.out).expect("JSON");
+        assert_eq!(
+            (&object["sound"], &object["operations_with_epoch"]),
+            (&true.into(), &0.into())
+        );
+        let because = object["nothing_joined_because"]
+            .as_str()
+            .expect("it says why");
+        assert!(because.contains(why), "{because}");
+    }
+
+    let file = Scratch::new("required.jsonl", &ledger(&Recording::sound().ended()));
+    let ran = run(lineage().args(["validate", "--require-joins"]).arg(&file.0));
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
 }
 
 #[test]
@@ -393,6 +455,8 @@ fn explain_has_a_page_for_each_code_and_lists_them() {
         assert_eq!((page.code, page.err.as_str()), (Some(0), ""));
         assert!(page.out.starts_with(&code.to_string()), "{}", page.out);
         assert!(page.out.contains("How to mend it"), "{}", page.out);
+        let named = run(lineage().args(["explain", code.name()]));
+        assert_eq!((named.code, &named.out), (Some(0), &page.out));
     }
 }
 

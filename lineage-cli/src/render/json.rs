@@ -6,6 +6,7 @@ use lineage_core::fault::FaultCode;
 use lineage_validator::{About, Counts, Finding, Validation};
 use serde::Serialize;
 
+use crate::joins::nothing_joined;
 use crate::load::Ledger;
 
 /// Schema of the object.
@@ -17,6 +18,8 @@ struct Object<'a> {
     file: String,
     ledger: LedgerObject<'a>,
     sound: bool,
+    operations_with_epoch: u64,
+    nothing_joined_because: Option<String>,
     summary: Summary<'a>,
     faults: BTreeMap<&'static str, u64>,
     faults_by_session: BTreeMap<&'static str, u64>,
@@ -176,6 +179,8 @@ pub(crate) fn json(ledger: &Ledger, validation: &Validation) -> String {
             skipped: &ledger.summary.unknown_kinds,
         },
         sound: validation.is_sound(),
+        operations_with_epoch: validation.operations_with_epoch(),
+        nothing_joined_because: nothing_joined(ledger, validation),
         summary: summary(&validation.counts),
         faults: codes(&validation.fault_counts),
         faults_by_session: codes(&validation.session_faults),

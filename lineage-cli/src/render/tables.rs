@@ -2,6 +2,7 @@
 
 use lineage_validator::{Counts, Finding, Validation, printable};
 
+use crate::joins::nothing_joined;
 use crate::load::Ledger;
 use crate::terminal::{FAULT, HEADING, SOUND, labelled, wrap};
 
@@ -23,13 +24,18 @@ pub(crate) fn tables(ledger: &Ledger, validation: &Validation, width: usize) -> 
     }
     if validation.not_listed > 0 {
         out += &format!(
-            "\nand {} more findings: see them with `--list {}`\n",
+            "\nand {} more {}: see them with `--list {}`\n",
             thousands(validation.not_listed),
+            if validation.not_listed == 1 {
+                "finding"
+            } else {
+                "findings"
+            },
             validation.not_listed
         );
     }
     out.push('\n');
-    out += &verdict(validation, width);
+    out += &verdict(ledger, validation, width);
     out
 }
 
@@ -233,8 +239,14 @@ fn one_finding(finding: &Finding, width: usize) -> String {
     out
 }
 
-fn verdict(validation: &Validation, width: usize) -> String {
-    let text = if validation.is_sound() {
+fn verdict(ledger: &Ledger, validation: &Validation, width: usize) -> String {
+    let nothing_joined = nothing_joined(ledger, validation);
+    let asserts = nothing_joined.is_none();
+    let text = if let (true, Some(why)) = (validation.is_sound(), nothing_joined) {
+        format!(
+            "no operation was joined to an epoch, so that no fault was found says nothing: {why}"
+        )
+    } else if validation.is_sound() {
         "no fault: the records agree with one another; only truth can tell whether they are right"
             .to_owned()
     } else {
@@ -243,12 +255,18 @@ fn verdict(validation: &Validation, width: usize) -> String {
             .keys()
             .chain(validation.session_faults.keys());
         let code = codes.min().map_or("CODE", |code| code.code());
+        let faults = validation.fault_count();
+        let noun = if faults == 1 { "fault" } else { "faults" };
         format!(
-            "{} faults; `lineage explain {code}` says what the first code means and how to mend it",
-            thousands(validation.fault_count())
+            "{} {noun}; `lineage explain {code}` says what the first code means and how to mend it",
+            thousands(faults)
         )
     };
-    let style = if validation.is_sound() { SOUND } else { FAULT };
+    let style = match (validation.is_sound(), asserts) {
+        (true, true) => SOUND,
+        (true, false) => HEADING,
+        (false, _) => FAULT,
+    };
     let lines = wrap(&text, width)
         .into_iter()
         .map(|line| format!("{style}{line}{style:#}\n"));
