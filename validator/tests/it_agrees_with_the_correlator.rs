@@ -203,6 +203,134 @@ proptest! {
 }
 
 /// Hand-made cases in which the two must agree on the codes.
+/// Something that happens to an epoch.
+#[derive(Debug, Clone, Copy)]
+enum Happening {
+    Send,
+    Receive,
+    Abandon,
+    LinkTo(u64),
+    Version,
+    Boundary,
+    Launch,
+    Cancel,
+}
+
+fn happenings() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        Just(Happening::Send),
+        Just(Happening::Receive),
+        Just(Happening::Abandon),
+        (1u64..4).prop_map(Happening::LinkTo),
+        Just(Happening::Version),
+        Just(Happening::Boundary),
+        Just(Happening::Launch),
+        Just(Happening::Cancel),
+    ]
+}
+
+/// Epochs 2 to 6, what happens to them, which of them end, and until when records may be lost.
+fn epochs_of(
+    happened: &[(u64, Happening)],
+    retired: [bool; 5],
+    gap: Option<Option<u64>>,
+) -> Recording {
+    let mut recording = Recording::sound();
+    for id in 2..=6 {
+        recording.declare(id, 10, 100 + 10 * id);
+    }
+    for (number, &(id, step)) in (0u64..).zip(happened) {
+        let now = 5_000 + 1_000 * number;
+        let correlation = 4 + u32::try_from(number).expect("few");
+        match step {
+            Happening::Send => recording.send(number, id, 10, now),
+            Happening::Receive => {
+                recording.send(number, id, 10, now);
+                recording.receive(number, id, 10, now + 10);
+            }
+            Happening::Abandon => {
+                recording.send(number, id, 10, now);
+                let handoff = recording.handoff(number, id);
+                recording.saw(Abandoned {
+                    handoff,
+                    at: at(now + 10),
+                });
+            }
+            Happening::LinkTo(further) if id + further <= 6 => {
+                recording.link(id + further, LinkKind::Merge, id, now);
+            }
+            Happening::LinkTo(_) => {}
+            Happening::Version => recording.saw(Stepped {
+                epoch: version(id, 2),
+                thread: thread(10),
+                at: at(now),
+            }),
+            Happening::Boundary => {
+                let launch = Launch::of(epoch(id), 50 + number, correlation, now);
+                recording.saw(launch.scope().expect("it has one"));
+            }
+            Happening::Launch => {
+                let mut launch = Launch::of(epoch(id), 10, correlation, now);
+                launch.token = 4 + number;
+                launch.scope = None;
+                recording.launch(&launch);
+            }
+            Happening::Cancel => recording.saw(Marked {
+                epoch: epoch(id),
+                mark: Mark::Cancelled,
+                thread: thread(10),
+                at: at(now),
+            }),
+        }
+    }
+    for id in (2..=6).filter(|&id| retired[id as usize - 2]) {
+        recording.retire(id, 90_000);
+    }
+    if let Some(until) = gap {
+        recording.saw(Gap {
+            thread: thread(99),
+            count: 3,
+            not_before: None,
+            not_after: until.map(at),
+        });
+    }
+    recording.ended()
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn on_epochs_and_handoffs(
+        happened in prop::collection::vec((2u64..=6, happenings()), 0..12),
+        retired in any::<[bool; 5]>(),
+        gap in prop::option::of(prop::option::of(100u64..20_000)),
+    ) {
+        let recording = epochs_of(&happened, retired, gap);
+        let mut correlator = Correlator::new(Limits::default());
+        recording.observations.iter().for_each(|seen| correlator.observe(seen));
+        correlator.end();
+        let totals = correlator.totals();
+        let validation = recording.validated();
+        let counts = &validation.counts;
+        let raised = |code| validation.fault_counts.get(&code).copied().unwrap_or_default();
+        prop_assert_eq!(
+            (totals.faults[FaultCode::L04], totals.faults[FaultCode::L05]),
+            (raised(FaultCode::L04), raised(FaultCode::L05)),
+            "{}",
+            validation
+        );
+        prop_assert_eq!(
+            (totals.handoffs.under_way, totals.epochs.ended_without_gpu_work),
+            (counts.handoffs_under_way, counts.ended_without_gpu_work)
+        );
+        prop_assert_eq!(
+            totals.handoffs.undecided + totals.epochs.undecided,
+            counts.not_decidable
+        );
+    }
+}
+
 #[test]
 fn on_hand_made_cases() {
     let sound = Recording::sound;
