@@ -168,6 +168,26 @@ fn a_member_waits_for_its_batch_as_long_as_that_may_launch() {
 }
 
 #[test]
+fn a_cancelled_link_of_a_chain_does_not_hide_that_its_end_lives() {
+    let mut run = Run::new();
+    run.see([
+        device(),
+        declared(1, 3, 100),
+        declared(1, 4, 110),
+        declared(1, 6, 120),
+        linked(6, 4, LinkKind::Merge, 130),
+        linked(4, 3, LinkKind::Merge, 140),
+        marked(1, 4, Mark::Cancelled, 150),
+        retired(3, 200),
+        retired(4, 200),
+    ]);
+    run.see(aged(300));
+    assert_eq!(run.loose(), []);
+    run.end();
+    assert_eq!((run.loose(), run.totals().epochs.undecided), (vec![], 1));
+}
+
+#[test]
 fn a_chain_of_links_is_followed_to_its_beginning() {
     let mut run = Run::new();
     run.see([

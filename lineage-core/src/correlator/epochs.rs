@@ -522,7 +522,9 @@ impl Epochs {
                 continue;
             };
             let excused = state.launched || state.cancelled || !self.device_seen;
-            let waits = !excused && !ending && state.undecided_links > 0;
+            // One that was cancelled misses nothing, but what came of it may launch for its members.
+            let under_way = !state.launched && self.device_seen && state.undecided_links > 0;
+            let waits = under_way && !ending;
             if state.decided || !state.aged || waits {
                 continue;
             }
@@ -531,7 +533,7 @@ impl Epochs {
             let gap = self.lost_until.is_some() && self.lost_until >= state.declared;
             if excused {
                 // Nothing is missed.
-            } else if gap || (ending && state.undecided_links > 0) {
+            } else if gap || under_way {
                 context.out.totals.epochs.undecided += 1;
             } else if !state.handed_on {
                 context.out.totals.epochs.ended_without_gpu_work += 1;
@@ -555,6 +557,9 @@ impl Epochs {
             let (from, open_calls) = (std::mem::take(&mut state.from), state.open_calls);
             if open_calls == 0 {
                 self.states.remove(&id);
+            }
+            if under_way {
+                continue; // So are those that it was linked from.
             }
             for from in from {
                 if let Some(earlier) = self.states.get_mut(&from) {
