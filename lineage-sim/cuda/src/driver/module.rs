@@ -30,11 +30,11 @@ fn load(place: Out<Handle>, image: *const c_void) -> Result<(), u32> {
     }
     // Byte by byte, because a text may be shorter than a magic number.
     let magic = |magic: [u8; 4]| {
-        // SAFETY: an image is a NUL-terminated text or longer than this; a mismatch ends the reading.
-        magic
-            .iter()
-            .enumerate()
-            .all(|(at, byte)| unsafe { image.cast::<u8>().add(at).read() } == *byte)
+        magic.iter().enumerate().all(|(at, byte)| {
+            // SAFETY: an image is a NUL-terminated text or longer than this; a mismatch ends the
+            // reading.
+            unsafe { image.cast::<u8>().add(at).read() == *byte }
+        })
     };
     if magic(ELF) || magic(FAT_BINARY) {
         // The device runs host functions; machine code means nothing to it.
