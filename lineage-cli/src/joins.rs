@@ -32,7 +32,7 @@ pub(crate) fn nothing_joined(ledger: &Ledger, validation: &Validation) -> Option
         reasons.push(said.to_owned());
     }
     if reasons.is_empty() {
-        let said = match (counts.api_calls, counts.operations()) {
+        let said = match (counts.calls, counts.operations()) {
             (0, 0) => "neither a call nor an operation was recorded",
             (_, 0) => "no operation was recorded",
             (0, _) => "no call was recorded",

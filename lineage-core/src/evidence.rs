@@ -19,6 +19,12 @@ pub enum TimeSource {
     CuptiLatency,
     /// The application's marks.
     Application,
+    /// A recording of Nsight Systems.
+    #[cfg_attr(feature = "serde", serde(rename = "import:nsys"))]
+    ImportNsys,
+    /// A recording of Kineto's.
+    #[cfg_attr(feature = "serde", serde(rename = "import:kineto"))]
+    ImportKineto,
 }
 
 /// The rule by which a time was inferred or bounded.
@@ -57,6 +63,8 @@ pub enum Why {
     Pending,
     /// Nothing of this kind happened.
     NotApplicable,
+    /// The call may have been captured into a graph: then nothing of this kind happened.
+    MaybeCaptured,
 }
 
 /// How one stage's time is known.

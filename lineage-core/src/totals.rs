@@ -146,12 +146,15 @@ pub struct OperationCounts {
     pub copies: u64,
     /// Memory sets.
     pub sets: u64,
+    /// Launches of whole graphs whose nodes were not looked at.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub graphs: u64,
 }
 
 impl OperationCounts {
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.kernels + self.copies + self.sets
+        self.kernels + self.copies + self.sets + self.graphs
     }
 
     pub(crate) fn add(&mut self, kind: ActivityKind) {
@@ -159,6 +162,7 @@ impl OperationCounts {
             ActivityKind::Kernel => self.kernels += 1,
             ActivityKind::Copy => self.copies += 1,
             ActivityKind::Set => self.sets += 1,
+            ActivityKind::Graph => self.graphs += 1,
         }
     }
 }

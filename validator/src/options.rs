@@ -12,6 +12,10 @@ pub struct Options {
     /// Observations of the session's beginning that were not kept. If there are any, nothing is
     /// concluded from the absence of an early one.
     pub evicted_observations: u64,
+    /// Whether to keep what each operation is bound to, for
+    /// [`against_truth`](crate::Validation::against_truth). Without it a validation of a part of a
+    /// large recording takes no memory for each operation.
+    pub keep_bindings: bool,
 }
 
 impl Default for Options {
@@ -20,6 +24,7 @@ impl Default for Options {
             clock_error_ns: 5_000,
             listed_per_code: 20,
             evicted_observations: 0,
+            keep_bindings: true,
         }
     }
 }
@@ -36,6 +41,13 @@ impl Options {
     #[must_use]
     pub const fn listed_per_code(mut self, listed: usize) -> Self {
         self.listed_per_code = listed;
+        self
+    }
+
+    /// Keeping, or not, what each operation is bound to.
+    #[must_use]
+    pub const fn keep_bindings(mut self, keep_bindings: bool) -> Self {
+        self.keep_bindings = keep_bindings;
         self
     }
 

@@ -49,6 +49,7 @@ pub fn validate(
     }
 
     let mut operations = Vec::new();
+    let mut with_epoch = 0;
     for (ordinal, process) in &processes {
         let rows = row_bindings.as_ref().map(|bindings| bindings.get(ordinal));
         for (number, joined) in process.operations.operations.iter().enumerate() {
@@ -57,15 +58,20 @@ pub fn validate(
                 .call()
                 .map(|call| process.bindings[call].derived);
             let concluded = rows.map(|rows| rows.and_then(|rows| rows[number]));
+            let epoch = match concluded {
+                Some(concluded) => concluded.and_then(bound_by_row),
+                None => derived.and_then(bound),
+            };
+            with_epoch += u64::from(epoch.is_some());
+            if !options.keep_bindings {
+                continue;
+            }
             operations.push(BoundOperation {
                 process: *ordinal,
                 session: joined.seen.what.session,
                 correlation: joined.seen.what.correlation,
                 start: joined.seen.what.start,
-                epoch: match concluded {
-                    Some(concluded) => concluded.and_then(bound_by_row),
-                    None => derived.and_then(bound),
-                },
+                epoch,
             });
         }
     }
@@ -78,6 +84,7 @@ pub fn validate(
         not_listed,
         session_faults,
         operations,
+        with_epoch,
     }
 }
 

@@ -23,20 +23,27 @@ pub struct Conclusions<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Calls. A runtime call and the driver call inside of it are one.
+    /// Records of API calls that the recorder gave: a runtime call and the driver call inside of it
+    /// are two where it recorded both.
     pub api_calls: u64,
+    /// Calls. A runtime call and the driver call inside of it are one.
+    pub calls: u64,
     /// Kernels executed.
     pub kernels: u64,
     /// Copy records.
     pub memcpys: u64,
     /// Set records.
     pub memsets: u64,
+    /// Launches of whole graphs, where the recorder did not look at their nodes.
+    pub graphs: u64,
     /// Kernels whose call is known.
     pub joined_kernels: u64,
     /// Copies whose call is known.
     pub joined_memcpys: u64,
     /// Sets whose call is known.
     pub joined_memsets: u64,
+    /// Launches of whole graphs whose call is known.
+    pub joined_graphs: u64,
     /// Operations without a call, for whatever reason.
     pub activity_without_launch: u64,
     /// Calls that ask for work without an operation, for whatever reason.
@@ -49,8 +56,12 @@ pub struct Counts {
     pub after_recording: u64,
     /// Of the calls without an operation: they failed.
     pub failed_calls: u64,
-    /// Of the calls without an operation: there may be none, as after a capture or of zero bytes.
+    /// Of the calls without an operation: there may be none, as of zero bytes.
     pub maybe_without_operation: u64,
+    /// Of the calls without an operation: they may have been captured into a graph that was open.
+    pub maybe_captured: u64,
+    /// Of the calls without an operation: the recording has no operations at all.
+    pub operations_not_collected: u64,
     /// Of the calls without an operation: lost.
     pub calls_without_operation: u64,
     /// Calls of which no operation is due: captured ones among them.
@@ -133,20 +144,152 @@ pub struct RowCounts {
     pub other_reason: u64,
 }
 
+impl RowCounts {
+    fn add(&mut self, next: &Self) {
+        let Self {
+            given,
+            agreeing,
+            differing,
+            extra,
+            missing,
+            superseded,
+            other_reason,
+        } = next;
+        self.given += given;
+        self.agreeing += agreeing;
+        self.differing += differing;
+        self.extra += extra;
+        self.missing += missing;
+        self.superseded += superseded;
+        self.other_reason += other_reason;
+    }
+}
+
 impl Counts {
     /// Operations executed.
     pub const fn operations(&self) -> u64 {
-        self.kernels + self.memcpys + self.memsets
+        self.kernels + self.memcpys + self.memsets + self.graphs
     }
 
     /// Operations whose call is known.
     pub const fn joined_operations(&self) -> u64 {
-        self.joined_kernels + self.joined_memcpys + self.joined_memsets
+        self.joined_kernels + self.joined_memcpys + self.joined_memsets + self.joined_graphs
     }
 
     /// Rows that belong to no epoch, which is no fault.
     pub fn unattributed_rows(&self) -> u64 {
         self.unattributed.values().sum()
+    }
+
+    /// Adds what was counted in another part of the same recording.
+    fn add(&mut self, next: &Self) {
+        // Taken apart, so that no count can be forgotten.
+        let Self {
+            api_calls,
+            calls,
+            kernels,
+            memcpys,
+            memsets,
+            graphs,
+            joined_kernels,
+            joined_memcpys,
+            joined_memsets,
+            joined_graphs,
+            activity_without_launch,
+            launch_without_activity,
+            before_recording,
+            operations_after_recording,
+            after_recording,
+            failed_calls,
+            maybe_without_operation,
+            maybe_captured,
+            operations_not_collected,
+            calls_without_operation,
+            without_operation_due,
+            bound,
+            bound_by_two_sources,
+            bound_by_external_only,
+            bound_by_callback_only,
+            bound_by_containment,
+            reachable,
+            unreachable,
+            reach_unknown,
+            scope_disagrees,
+            pending,
+            lost,
+            wrong,
+            after_retirement,
+            epochs,
+            ended_without_gpu_work,
+            epochs_unknown,
+            handoffs,
+            handoffs_under_way,
+            handoffs_without_sender,
+            not_decidable,
+            operations_without_times,
+            records_dropped,
+            duplicate_records,
+            external_of_other_tools,
+            external_without_call,
+            not_examined,
+            unattributed,
+            rows,
+        } = next;
+        self.api_calls += api_calls;
+        self.calls += calls;
+        self.kernels += kernels;
+        self.memcpys += memcpys;
+        self.memsets += memsets;
+        self.graphs += graphs;
+        self.joined_kernels += joined_kernels;
+        self.joined_memcpys += joined_memcpys;
+        self.joined_memsets += joined_memsets;
+        self.joined_graphs += joined_graphs;
+        self.activity_without_launch += activity_without_launch;
+        self.launch_without_activity += launch_without_activity;
+        self.before_recording += before_recording;
+        self.operations_after_recording += operations_after_recording;
+        self.after_recording += after_recording;
+        self.failed_calls += failed_calls;
+        self.maybe_without_operation += maybe_without_operation;
+        self.maybe_captured += maybe_captured;
+        self.operations_not_collected += operations_not_collected;
+        self.calls_without_operation += calls_without_operation;
+        self.without_operation_due += without_operation_due;
+        self.bound += bound;
+        self.bound_by_two_sources += bound_by_two_sources;
+        self.bound_by_external_only += bound_by_external_only;
+        self.bound_by_callback_only += bound_by_callback_only;
+        self.bound_by_containment += bound_by_containment;
+        self.reachable += reachable;
+        self.unreachable += unreachable;
+        self.reach_unknown += reach_unknown;
+        self.scope_disagrees += scope_disagrees;
+        self.pending += pending;
+        self.lost += lost;
+        self.wrong += wrong;
+        self.after_retirement += after_retirement;
+        self.epochs += epochs;
+        self.ended_without_gpu_work += ended_without_gpu_work;
+        self.epochs_unknown += epochs_unknown;
+        self.handoffs += handoffs;
+        self.handoffs_under_way += handoffs_under_way;
+        self.handoffs_without_sender += handoffs_without_sender;
+        self.not_decidable += not_decidable;
+        self.operations_without_times += operations_without_times;
+        self.records_dropped += records_dropped;
+        self.duplicate_records += duplicate_records;
+        self.external_of_other_tools += external_of_other_tools;
+        self.external_without_call += external_without_call;
+        self.not_examined += not_examined;
+        for (why, count) in unattributed {
+            *self.unattributed.entry(why).or_default() += count;
+        }
+        match (&mut self.rows, rows) {
+            (Some(known), Some(next)) => known.add(next),
+            (known @ None, Some(next)) => *known = Some(*next),
+            (_, None) => {}
+        }
     }
 }
 
@@ -181,6 +324,7 @@ pub struct Validation {
     /// What the session itself says, by its rows and loose faults; empty where none were given.
     pub session_faults: BTreeMap<FaultCode, u64>,
     pub(crate) operations: Vec<BoundOperation>,
+    pub(crate) with_epoch: u64,
 }
 
 impl Validation {
@@ -198,8 +342,37 @@ impl Validation {
     /// Operations that are bound to an epoch: by the session's rows if they were given, else by what
     /// was derived. Where there is none, that nothing is wrong says nothing.
     pub fn operations_with_epoch(&self) -> u64 {
-        let bound = self.operations.iter().filter(|of| of.epoch.is_some());
-        bound.count() as u64
+        self.with_epoch
+    }
+
+    /// Takes in the validation of the next part of the same recording.
+    ///
+    /// At most `listed_per_code` findings of each code stay listed; more are counted. An epoch that
+    /// both parts know of is counted twice: whoever cut the recording knows how many there are.
+    pub fn merge(&mut self, next: Self, listed_per_code: usize) {
+        self.counts.add(&next.counts);
+        for (into, from) in [
+            (&mut self.fault_counts, &next.fault_counts),
+            (&mut self.session_faults, &next.session_faults),
+        ] {
+            for (code, count) in from {
+                let known = into.entry(*code).or_default();
+                *known = known.saturating_add(*count);
+            }
+        }
+        for finding in next.faults {
+            let listed = self.faults.iter().filter(|of| of.code == finding.code);
+            if listed.count() < listed_per_code {
+                self.faults.push(finding);
+            } else {
+                self.not_listed = self.not_listed.saturating_add(1);
+            }
+        }
+        self.faults.sort_by_key(|finding| finding.code);
+        self.not_listed = self.not_listed.saturating_add(next.not_listed);
+        self.operations.extend(next.operations);
+        self.operations.sort_by_key(BoundOperation::key);
+        self.with_epoch += next.with_epoch;
     }
 
     /// Codes that the session raised and the validator did not: one of the two is wrong.
@@ -216,7 +389,7 @@ impl Validation {
         let counts = &self.counts;
         let mut text = format!(
             "{}, {} ({}, {}, {}), {}, {}\n",
-            counted(counts.api_calls, "call", "calls"),
+            counted(counts.calls, "call", "calls"),
             counted(counts.operations(), "operation", "operations"),
             counted(counts.kernels, "kernel", "kernels"),
             counted(counts.memcpys, "copy", "copies"),

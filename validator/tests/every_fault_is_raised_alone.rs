@@ -12,7 +12,7 @@ fn a_sound_recording_has_no_fault() {
     let validation = none(&Recording::sound().ended());
     let counts = &validation.counts;
     assert_eq!(
-        (counts.api_calls, counts.kernels, counts.joined_kernels),
+        (counts.calls, counts.kernels, counts.joined_kernels),
         (3, 3, 3)
     );
     assert_eq!(

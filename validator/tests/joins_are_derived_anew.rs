@@ -70,7 +70,7 @@ fn a_runtime_call_and_its_driver_call_are_one_call_whatever_their_ids() {
         recording.launch(&after);
         let recording = recording.ended();
         let validation = none(&recording);
-        assert_eq!(validation.counts.api_calls, 2);
+        assert_eq!(validation.counts.calls, 2);
         assert_eq!(validation.counts.joined_kernels, 2);
         assert_eq!(validation.counts.launch_without_activity, 0);
         all_right(&recording, &[(of, 1), (30, 1)]);
@@ -89,10 +89,7 @@ fn two_runtime_calls_one_after_the_other_stay_two() {
     }
     let validation = none(&recording.ended());
     assert_eq!(
-        (
-            validation.counts.api_calls,
-            validation.counts.joined_kernels
-        ),
+        (validation.counts.calls, validation.counts.joined_kernels),
         (2, 2)
     );
 }
@@ -196,10 +193,7 @@ fn sessions_of_one_process_never_mix() {
     }
     recording.end(2, 300_000);
     let validation = none(&recording);
-    assert_eq!(
-        (validation.counts.api_calls, validation.counts.bound),
-        (5, 5)
-    );
+    assert_eq!((validation.counts.calls, validation.counts.bound), (5, 5));
     let truth = |session, label| TruthOperation {
         session: Some(session),
         ..TruthOperation::of_call(CorrelationId(1), label)
@@ -487,7 +481,7 @@ fn records_that_are_there_twice_are_counted_once() {
     recording.observations.extend(twice);
     let counts = none(&recording.ended()).counts;
     assert_eq!(
-        (counts.api_calls, counts.kernels, counts.duplicate_records),
+        (counts.calls, counts.kernels, counts.duplicate_records),
         (3, 3, 6)
     );
 }
@@ -505,7 +499,7 @@ fn a_record_without_a_time_joins_if_one_call_has_its_id() {
         end: None,
         ..launch.record()
     });
-    assert_eq!(none(&recording.ended()).counts.api_calls, 4);
+    assert_eq!(none(&recording.ended()).counts.calls, 4);
 
     // An operation without times, too.
     let mut recording = Recording::sound();

@@ -32,7 +32,7 @@ proptest! {
         let validation = recording.validated();
         prop_assert!(validation.is_sound(), "{validation}");
         let steps = world.steps.len() as u64;
-        prop_assert_eq!(validation.counts.api_calls, steps);
+        prop_assert_eq!(validation.counts.calls, steps);
         prop_assert_eq!(validation.counts.bound, steps);
         prop_assert_eq!(validation.counts.joined_operations(), steps);
         prop_assert_eq!(validation.counts.reachable, steps);

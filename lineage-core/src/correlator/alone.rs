@@ -36,9 +36,8 @@ impl Session {
         let first_key = entry
             .parent
             .map_or(entry.key(), |outer| outer.min(entry.key()));
-        let beyond_device = self
-            .newest_operation
-            .is_none_or(|newest| first_key > newest);
+        let newest = self.newest_operation(first_key);
+        let beyond_device = newest.is_none_or(|newest| first_key > newest);
         if one_is_due && beyond_device && !allowed.operations {
             return; // The device may not be that far.
         }
@@ -50,7 +49,8 @@ impl Session {
             return;
         }
         // Above the last operation it is the edge of the recording, if there was any operation.
-        let never_recorded = self.newest_operation.is_none() && self.ended;
+        let not_collected = self.without_operations();
+        let never_recorded = newest.is_none() && self.ended && !not_collected;
         let lost = one_is_due && (!beyond_device || never_recorded);
         let mut faults = FaultSet::default();
         if lost {
@@ -58,7 +58,9 @@ impl Session {
         }
         let no_operation = match (lost, one_is_due) {
             (true, _) => Why::Dropped,
+            (false, true) if not_collected => Why::NotCollected,
             (false, true) => Why::Pending,
+            (false, false) if due == OperationsDue::MaybeCaptured => Why::MaybeCaptured,
             (false, false) => Why::NotApplicable,
         };
         self.give_call(slot, speaker, joined, faults, no_operation, context);
@@ -98,6 +100,7 @@ impl Session {
             no_operation,
             no_call: Why::Dropped,
             epsilon_ns: context.limits.epsilon_ns,
+            imported: self.imported,
         };
         let (row, joined, faults) = build(parts, None);
         let mut effect = Effect::of(&joined, faults);
@@ -157,10 +160,8 @@ impl Session {
             if self.calls.get(slot).is_call() {
                 continue;
             }
-            if self
-                .recorded
-                .is_none_or(|(_, greatest)| call.key > greatest)
-            {
+            let recorded = self.recorded(call.key);
+            if recorded.is_none_or(|(_, greatest)| call.key > greatest) {
                 // Its call may be yet to come.
                 later.push((call, since));
                 continue;
@@ -208,9 +209,8 @@ impl Session {
         context: &Context<'_>,
     ) -> (Joined, FaultSet, Why) {
         let mut faults = FaultSet::default();
-        let inside = self
-            .recorded
-            .map(|(smallest, greatest)| smallest <= key && key <= greatest);
+        let recorded = self.recorded(key);
+        let inside = recorded.map(|(smallest, greatest)| smallest <= key && key <= greatest);
         if inside == Some(true) {
             faults.add(FaultCode::L02);
         }
@@ -249,6 +249,7 @@ impl Session {
             no_operation: Why::NotApplicable,
             no_call,
             epsilon_ns: context.limits.epsilon_ns,
+            imported: self.imported,
         }
     }
 

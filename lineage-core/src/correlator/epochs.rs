@@ -154,6 +154,8 @@ pub(super) struct Epochs {
     lost_until: Option<HostNanos>,
     /// Whether launches can be seen at all.
     pub(super) device_seen: bool,
+    /// Whether they are only candidates, made of another tool's ranges: then none has to launch.
+    pub(super) candidates: bool,
 }
 
 /// What a decision needs beside the epochs.
@@ -535,7 +537,7 @@ impl Epochs {
                 // Nothing is missed.
             } else if gap || under_way {
                 context.out.totals.epochs.undecided += 1;
-            } else if !state.handed_on {
+            } else if !state.handed_on || self.candidates {
                 context.out.totals.epochs.ended_without_gpu_work += 1;
             } else {
                 let (at, epoch) = match state.retired {

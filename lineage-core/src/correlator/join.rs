@@ -63,6 +63,8 @@ pub(super) struct Known<'a> {
     pub(super) threads: &'a Threads,
     /// Whether lineage itself recorded anything.
     pub(super) host_evidence: bool,
+    /// Whether epochs are only candidates, made of another tool's ranges: then none is ever due.
+    pub(super) candidates: bool,
     /// Whether records of any thread are known to be lost.
     pub(super) gaps: bool,
 }
@@ -274,7 +276,7 @@ fn no_epoch(
         unattributed(Unattributed::Detached)
     } else if place.in_boundary || said_any(|said| said == Attribution::BoundaryWithoutEpoch) {
         Binding::Lost
-    } else if !known.host_evidence {
+    } else if !known.host_evidence || known.candidates {
         unattributed(Unattributed::NoEpochEvidence)
     } else {
         let by = place.at.unwrap_or(HostNanos(u64::MAX));

@@ -77,6 +77,16 @@ impl Process {
             Event::Gap(gap) => return self.gap(gap, limits, out),
             Event::Misuse(misuse) => return self.misuse(misuse, out),
             Event::Dropped(dropped) => return self.dropped(dropped, out),
+            Event::Extent(extent) => {
+                let at = self.session(extent.session);
+                return self.sessions[at].extend(extent);
+            }
+            // What orders work, and what the scheduler did, changes no join.
+            Event::Synchronization(_)
+            | Event::EventRecord(_)
+            | Event::GraphNode(_)
+            | Event::Scheduled(_)
+            | Event::OsCall(_) => return,
             _ => {}
         }
         self.host_evidence = true;
@@ -253,6 +263,16 @@ impl Process {
                 self.sessions[at].start(*external_correlation);
                 self.started.push((*started, *number));
                 self.started.sort_unstable();
+            }
+            DeviceSession::Imported {
+                session: number,
+                recorder,
+                ..
+            } => {
+                self.epochs.device_seen = true;
+                self.epochs.candidates = true;
+                let at = self.session(*number);
+                self.sessions[at].import(*recorder);
             }
             DeviceSession::Absent { .. } => {}
             DeviceSession::Ended {

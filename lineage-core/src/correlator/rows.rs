@@ -8,7 +8,7 @@ use super::join::{CallEvidence, Joined};
 use crate::evidence::{Evidence, TimeSource, Why};
 use crate::fault::FaultCode;
 use crate::id::{HostNanos, ProcessOrdinal, UnwrappedCorrelationId};
-use crate::observation::Operation;
+use crate::observation::{Operation, Recorder};
 use crate::row::{Binding, JoinSources, Row, RowCall, Stages, Unattributed};
 
 /// What a row is made of.
@@ -26,6 +26,8 @@ pub(super) struct Parts<'a> {
     /// Why the stages of a call that is not there are unknown.
     pub(super) no_call: Why,
     pub(super) epsilon_ns: u64,
+    /// Whose recording it is, where it is another tool's.
+    pub(super) imported: Option<Recorder>,
 }
 
 /// A join of nothing with nothing, for an operation without a call.
@@ -139,20 +141,30 @@ fn stages(parts: &Parts<'_>, operation: Option<&Operation>) -> Stages {
             why: parts.no_operation,
         },
     };
+    let [api_source, kernel_source, latency_source] = sources(parts.imported);
     Stages {
         declared: parts.joined.declared,
         ready: parts.joined.ready,
         scope_enter: parts.joined.scope_enter,
-        api_enter: Evidence::from_cupti(enter, TimeSource::CuptiApi, absent),
-        api_exit: Evidence::from_cupti(exit, TimeSource::CuptiApi, absent),
-        queued: of_operation(|op| op.queued, TimeSource::CuptiLatency, Why::NotCollected),
-        submitted: of_operation(
-            |op| op.submitted,
+        api_enter: Evidence::from_cupti(enter, api_source, absent),
+        api_exit: Evidence::from_cupti(exit, api_source, absent),
+        queued: of_operation(|op| op.queued, latency_source, Why::NotCollected),
+        submitted: of_operation(|op| op.submitted, latency_source, Why::NotCollected),
+        start: of_operation(|op| op.start, kernel_source, Why::ZeroTimestamp),
+        end: of_operation(|op| op.end, kernel_source, Why::ZeroTimestamp),
+    }
+}
+
+/// Where the times of calls, of operations and of their submission come from.
+fn sources(imported: Option<Recorder>) -> [TimeSource; 3] {
+    match imported {
+        Some(Recorder::NsightSystems) => [TimeSource::ImportNsys; 3],
+        Some(Recorder::Kineto) => [TimeSource::ImportKineto; 3],
+        None => [
+            TimeSource::CuptiApi,
+            TimeSource::CuptiKernel,
             TimeSource::CuptiLatency,
-            Why::NotCollected,
-        ),
-        start: of_operation(|op| op.start, TimeSource::CuptiKernel, Why::ZeroTimestamp),
-        end: of_operation(|op| op.end, TimeSource::CuptiKernel, Why::ZeroTimestamp),
+        ],
     }
 }
 

@@ -9,10 +9,10 @@ use super::lanes::Lanes;
 use super::limits::Limits;
 use super::nesting::Same;
 use super::threads::{Awaiting, Containment, Threads};
-use super::unwrap::{RETIRE_AFTER, Unwrapper};
+use super::unwrap::{RETIRE_AFTER, Unwrapper, nearest};
 use crate::id::{Attribution, CorrelationId, HostNanos, LaunchEpoch, PackedEpoch, ProcessOrdinal};
 use crate::observation::{
-    ApiDomain, ApiRecord, Call, ExternalRecord, Flushed, Operation, OperationsDue,
+    ApiDomain, ApiRecord, Call, Extent, ExternalRecord, Flushed, Operation, OperationsDue, Recorder,
 };
 
 /// A session with this many device records and no call of ours is an import: then calls are not
@@ -87,8 +87,12 @@ pub(super) struct Session {
     /// Entries made by an operation or an external id, with this session's count of flushes.
     pub(super) callless: VecDeque<(CallRef, u64)>,
     /// The ids between which calls were recorded, and the greatest with an operation.
-    pub(super) recorded: Option<(u64, u64)>,
-    pub(super) newest_operation: Option<u64>,
+    recorded: Option<(u64, u64)>,
+    newest_operation: Option<u64>,
+    /// How far the recording reaches beyond what is given here.
+    extent: Option<Extent>,
+    /// Whose recording it is, where it is another tool's.
+    pub(super) imported: Option<Recorder>,
     pub(super) external_seen: bool,
     started: bool,
     calls_seen: bool,
@@ -114,6 +118,8 @@ impl Session {
             callless: VecDeque::new(),
             recorded: None,
             newest_operation: None,
+            extent: None,
+            imported: None,
             external_seen: false,
             started: false,
             calls_seen: false,
@@ -129,9 +135,45 @@ impl Session {
         self.external_seen |= external_correlation == Some(true);
     }
 
+    /// It is another tool's recording.
+    pub(super) fn import(&mut self, recorder: Recorder) {
+        self.imported = Some(recorder);
+    }
+
+    /// What is given is part of a recording that reaches this far.
+    pub(super) fn extend(&mut self, extent: &Extent) {
+        self.extent = Some(*extent);
+    }
+
     /// Whether our own record of a call is to be waited for.
     pub(super) fn call_expected(&self) -> bool {
-        self.calls_seen || self.started || self.device_records < IMPORT_AFTER
+        let may_be_live = self.started || self.device_records < IMPORT_AFTER;
+        self.calls_seen || (may_be_live && self.imported.is_none())
+    }
+
+    /// Between which ids calls were recorded, as seen from this one.
+    pub(super) fn recorded(&self, key: u64) -> Option<(u64, u64)> {
+        let whole = self.extent.and_then(|extent| extent.calls);
+        let whole = whole.map(|(first, last)| (nearest(first, key), nearest(last, key)));
+        match (self.recorded, whole) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (recorded, whole) => recorded.or(whole),
+        }
+    }
+
+    /// The greatest id with an operation, as seen from this one.
+    pub(super) fn newest_operation(&self, key: u64) -> Option<u64> {
+        let whole = self.extent.and_then(|extent| extent.operations);
+        let whole = whole.map(|(_, last)| nearest(last, key));
+        self.newest_operation.max(whole)
+    }
+
+    /// Whether the recorder recorded no operation at all.
+    pub(super) fn without_operations(&self) -> bool {
+        self.newest_operation.is_none()
+            && self
+                .extent
+                .is_some_and(|extent| extent.operations.is_none())
     }
 
     /// Our own record of a call.

@@ -154,6 +154,7 @@ impl Session {
             epochs: context.epochs,
             threads: context.threads,
             host_evidence: context.host_evidence,
+            candidates: self.imported.is_some(),
             gaps: context.gaps,
         };
         let (joined, mut missing) = join(&self.evidence(slot, speaker), &known);
@@ -239,6 +240,7 @@ impl Session {
             no_operation: Why::NotApplicable,
             no_call: Why::Dropped,
             epsilon_ns: context.limits.epsilon_ns,
+            imported: self.imported,
         };
         let (row, joined, faults) = build(parts, Some(operation));
         if let (Binding::Bound(epoch), None) = (joined.binding, joined.sources.callback) {
@@ -290,7 +292,8 @@ impl Session {
                 entry.operations_given as usize >= entry.room() || entry.satisfied
             }
             Some(OperationsDue::None) => true,
-            Some(OperationsDue::Many | OperationsDue::Any) | None => false,
+            Some(OperationsDue::Many | OperationsDue::Any | OperationsDue::MaybeCaptured)
+            | None => false,
         };
         if complete && entry.waiting.is_empty() {
             self.keep(slot, Kept::Joined, context);

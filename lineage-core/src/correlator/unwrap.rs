@@ -113,7 +113,7 @@ impl Unwrapper {
 }
 
 /// The key with these low 32 bits that is nearest to another.
-fn nearest(wire: CorrelationId, to: u64) -> u64 {
+pub(super) fn nearest(wire: CorrelationId, to: u64) -> u64 {
     let distance = wire.0.wrapping_sub(to as u32).cast_signed();
     to.checked_add_signed(i64::from(distance))
         .unwrap_or(u64::from(wire.0))

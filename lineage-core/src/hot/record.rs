@@ -113,6 +113,7 @@ numbered!(
         OperationsDue::One,
         OperationsDue::Many,
         OperationsDue::Any,
+        OperationsDue::MaybeCaptured,
     ]
 );
 numbered!(

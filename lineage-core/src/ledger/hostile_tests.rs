@@ -91,8 +91,8 @@ fn a_newer_schema_is_refused_with_who_wrote_it_and_what_this_build_reads() {
 #[test]
 fn kinds_that_a_newer_writer_added_are_skipped_and_counted_by_name() {
     let read = read(&body(&[
-        r#"{"observation":{"event":{"scheduled":{"tid":1}}}}"#,
-        r#"{"observation":{"event":{"scheduled":{"tid":2}}}}"#,
+        r#"{"observation":{"event":{"teleported":{"tid":1}}}}"#,
+        r#"{"observation":{"event":{"teleported":{"tid":2}}}}"#,
         r#"{"observation":{"event":{"dropped":{"site":"moon","count":1,"at":1}}}}"#,
         r#"{"footnote":{"text":"…"}}"#,
         r#"{"fault":{"process":0,"code":"L99","epoch":null,"at":null,"count":1,"detail":""}}"#,
@@ -109,7 +109,7 @@ fn kinds_that_a_newer_writer_added_are_skipped_and_counted_by_name() {
         .collect();
     assert_eq!(
         kinds,
-        [("L99", 1), ("footnote", 1), ("moon", 1), ("scheduled", 2)]
+        [("L99", 1), ("footnote", 1), ("moon", 1), ("teleported", 2)]
     );
     assert_eq!(read.summary.read.observations, 1);
     assert!(!read.summary.is_complete());

@@ -244,7 +244,71 @@ fn after(event: Option<&Event>) -> Option<Event> {
             at: at(21),
         }
         .into(),
-        Event::Dropped(_) => return None,
+        Event::Dropped(_) => Extent {
+            session: 1,
+            calls: Some((CorrelationId(u32::MAX), CorrelationId(7))),
+            operations: None,
+        }
+        .into(),
+        Event::Extent(_)
+        | Event::Synchronization(_)
+        | Event::EventRecord(_)
+        | Event::GraphNode(_)
+        | Event::Scheduled(_)
+        | Event::OsCall(_) => return after_import(event),
+    })
+}
+
+/// The same for what only importers give.
+fn after_import(event: &Event) -> Option<Event> {
+    Some(match event {
+        Event::Extent(_) => Synchronization {
+            session: 1,
+            correlation: CorrelationId(3),
+            kind: SynchronizationKind::StreamWait,
+            start: Some(at(22)),
+            end: None,
+            context: None,
+            stream: Some(u32::MAX),
+            event: Some(4),
+            event_sync: Some(u64::MAX),
+            recorded_by: Some(CorrelationId(2)),
+        }
+        .into(),
+        Event::Synchronization(_) => EventRecord {
+            session: 1,
+            correlation: CorrelationId(2),
+            context: Some(1),
+            stream: None,
+            event: Some(4),
+            event_sync: None,
+            device: Some(at(23)),
+        }
+        .into(),
+        Event::EventRecord(_) => GraphNode {
+            tid: 7,
+            at: at(24),
+            node: u64::MAX,
+            original: Some(5),
+        }
+        .into(),
+        Event::GraphNode(_) => Scheduled {
+            tid: 7,
+            at: at(25),
+            cpu: Some(3),
+            running: true,
+            state: None,
+        }
+        .into(),
+        Event::Scheduled(_) => OsCall {
+            tid: 7,
+            name: text("pthread_cond_wait"),
+            start: at(26),
+            end: None,
+        }
+        .into(),
+        // The last of all.
+        _ => return None,
     })
 }
 
@@ -270,6 +334,11 @@ fn every_event() -> Vec<Observation> {
     for session in [
         DeviceSession::Absent {
             why: text("libcupti.so: cannot open shared object file"),
+            at: at(1),
+        },
+        DeviceSession::Imported {
+            session: 1,
+            recorder: Recorder::NsightSystems,
             at: at(1),
         },
         DeviceSession::Ended {
@@ -386,7 +455,7 @@ fn every_event_row_and_fault_is_read_back_as_it_was_written() {
     expected.extend(rows.into_iter().map(Entry::Row));
     expected.extend(faults.into_iter().map(Entry::Fault));
     expected.push(Entry::End(Counts {
-        observations: 27,
+        observations: 34,
         rows: 4,
         faults: 1,
         not_written: 0,

@@ -52,6 +52,9 @@ pub enum OperationsDue {
     Many,
     /// None, one or more: nothing is lost if there is none.
     Any,
+    /// None if the call was captured into a graph, else as usual: a capture was open in the process,
+    /// and the recording does not say which calls it took.
+    MaybeCaptured,
 }
 
 /// CUPTI's record of an API call.
@@ -107,6 +110,8 @@ pub enum ActivityKind {
     Copy,
     /// A memory set.
     Set,
+    /// One launch of a whole graph, where the recorder was told not to look at its nodes.
+    Graph,
 }
 
 /// One executed activity.
@@ -201,6 +206,41 @@ pub struct Dropped {
     pub at: HostNanos,
 }
 
+/// A tool that records GPU work, whose files can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Recorder {
+    /// NVIDIA Nsight Systems.
+    NsightSystems,
+    /// Kineto, PyTorch's profiler.
+    Kineto,
+}
+
+impl fmt::Display for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NsightSystems => "Nsight Systems",
+            Self::Kineto => "Kineto",
+        })
+    }
+}
+
+/// How far the whole of a recording reaches, for a reader that is given a part of it: what lies
+/// beyond its ends is the edge of the recording, and what lies beyond the part is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Extent {
+    /// The session's number in its process, from 1.
+    pub session: u32,
+    /// The ids of the first and the last call; `None` if no call was recorded.
+    pub calls: Option<(CorrelationId, CorrelationId)>,
+    /// The ids of the first and the last call with an operation; `None` if no operation was
+    /// recorded.
+    pub operations: Option<(CorrelationId, CorrelationId)>,
+}
+
 /// Device evidence begins, ends, or is not to be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -218,6 +258,15 @@ pub enum DeviceSession {
         /// Whether the start-up self-test saw external correlation records; `None` if it could not
         /// be run yet.
         external_correlation: Option<bool>,
+    },
+    /// The records come from a recording of another tool's.
+    Imported {
+        /// The session's number in its process, from 1.
+        session: u32,
+        /// Which tool's.
+        recorder: Recorder,
+        /// The earliest time in it.
+        at: HostNanos,
     },
     /// No device evidence: why.
     Absent {

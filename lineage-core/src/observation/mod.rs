@@ -5,16 +5,20 @@
 
 mod device;
 mod host;
+mod order;
+mod scheduler;
 
 pub use device::{
-    ActivityKind, ApiDomain, ApiId, ApiRecord, DeviceSession, DropSite, Dropped, ExternalRecord,
-    Flushed, Operation, OperationsDue,
+    ActivityKind, ApiDomain, ApiId, ApiRecord, DeviceSession, DropSite, Dropped, Extent,
+    ExternalRecord, Flushed, Operation, OperationsDue, Recorder,
 };
 pub use host::{
     Abandoned, Call, CarrierKind, Declared, Gap, Handoff, LinkKind, Linked, Mark, Marked, Misuse,
     MisuseKind, Named, Parented, Received, Retired, RetiredAs, Scope, Sent, Site, Stepped,
     ThreadEnded, ThreadStarted,
 };
+pub use order::{EventRecord, GraphNode, Synchronization, SynchronizationKind};
+pub use scheduler::{OsCall, Scheduled};
 
 use crate::id::ProcessOrdinal;
 
@@ -103,4 +107,16 @@ events! {
     Flushed(Flushed),
     /// Records were lost, and counted.
     Dropped(Dropped),
+    /// How far the whole of an imported recording reaches.
+    Extent(Extent),
+    /// A wait, of a thread or of a stream.
+    Synchronization(Synchronization),
+    /// An event was recorded on a stream.
+    EventRecord(EventRecord),
+    /// A graph's node was made.
+    GraphNode(GraphNode),
+    /// A thread was put on a processor, or taken off it.
+    Scheduled(Scheduled),
+    /// A thread was inside a call of the operating system's runtime.
+    OsCall(OsCall),
 }

@@ -103,7 +103,7 @@ fn never_launched(
             counts.not_decidable += 1;
             continue;
         }
-        if handed_on.binary_search(&id).is_err() {
+        if handed_on.binary_search(&id).is_err() || process.sessions.imported {
             counts.ended_without_gpu_work += 1;
             continue;
         }

@@ -43,8 +43,9 @@ impl<'c, 'a> Check<'c, 'a> {
         self.counts.duplicate_records += process.calls.duplicates + process.operations.duplicates;
         self.counts.external_of_other_tools += process.externals.foreign_kind;
         self.counts.external_without_call += process.externals.unplaced.len() as u64;
+        self.counts.api_calls += process.gathered.apis.len() as u64;
         for (number, call, binding) in process.calls() {
-            self.counts.api_calls += 1;
+            self.counts.calls += 1;
             let lost = self.binding(number, call, binding);
             let wrong = self.wrong_binding(number, call, binding);
             self.childless(number, call, lost, wrong);
@@ -240,6 +241,8 @@ impl<'c, 'a> Check<'c, 'a> {
             }
             Childless::MaybeNone => &mut counts.maybe_without_operation,
             Childless::Failed => &mut counts.failed_calls,
+            Childless::MaybeCaptured => &mut counts.maybe_captured,
+            Childless::NotCollected => &mut counts.operations_not_collected,
             Childless::AfterRecording => &mut counts.after_recording,
             Childless::Pending => &mut counts.pending,
             Childless::Lost => &mut counts.calls_without_operation,
@@ -270,6 +273,7 @@ impl<'c, 'a> Check<'c, 'a> {
             let (all, joined) = match what.kind {
                 ActivityKind::Copy => (&mut counts.memcpys, &mut counts.joined_memcpys),
                 ActivityKind::Set => (&mut counts.memsets, &mut counts.joined_memsets),
+                ActivityKind::Graph => (&mut counts.graphs, &mut counts.joined_graphs),
                 _ => (&mut counts.kernels, &mut counts.joined_kernels),
             };
             *all += 1;

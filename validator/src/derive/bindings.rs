@@ -160,7 +160,7 @@ impl<'a> Context<'_, 'a> {
         };
         let thread = thread_of(call, self.threads);
         let settled = sessions.has_come(call.session, call.tid, call.end.or(call.start));
-        let derived = self.derive(call, &sources, thread, settled);
+        let derived = self.derive(call, &sources, thread, settled, sessions);
         if let (Derived::Bound(epoch), Some((entered, _))) = (derived, call.interval()) {
             sources.reachable = self.reachable(call, epoch, containment, thread, entered);
         }
@@ -204,6 +204,7 @@ impl<'a> Context<'_, 'a> {
         sources: &Sources<'_>,
         thread: Option<ThreadKey>,
         settled: bool,
+        sessions: &Sessions,
     ) -> Derived {
         if call.is_internal() {
             return Derived::Unattributed(Unattributed::InternalLaunch);
@@ -233,6 +234,9 @@ impl<'a> Context<'_, 'a> {
         let boundary = |attribution| attribution == Attribution::BoundaryWithoutEpoch;
         if call.in_boundary() == Some(true) || sources.observed().any(boundary) {
             return Derived::Lost;
+        }
+        if sessions.imported {
+            return Derived::Unattributed(Unattributed::NoEpochEvidence);
         }
         let called = call.interval().map(|(entered, _)| entered);
         let declared = self.epochs.first_declaration;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use lineage_core::id::{HostNanos, ProcessOrdinal};
 use lineage_core::observation::{
-    Abandoned, ApiRecord, Call, Declared, DeviceSession, Dropped, Event, ExternalRecord, Flushed,
-    Gap, Linked, Marked, Misuse, Named, Observation, Operation, Received, Retired, Scope, Sent,
-    Stepped, ThreadEnded, ThreadStarted,
+    Abandoned, ApiRecord, Call, Declared, DeviceSession, Dropped, Event, Extent, ExternalRecord,
+    Flushed, Gap, Linked, Marked, Misuse, Named, Observation, Operation, Received, Retired, Scope,
+    Sent, Stepped, ThreadEnded, ThreadStarted,
 };
 
 /// Something that was seen, and where in the stream.
@@ -52,6 +52,7 @@ pub(crate) struct Gathered<'a> {
     pub(crate) operations: All<'a, Operation>,
     pub(crate) flushes: All<'a, Flushed>,
     pub(crate) drops: All<'a, Dropped>,
+    pub(crate) extents: All<'a, Extent>,
     /// The earliest time in any of them, from which times are shown.
     pub(crate) origin: Option<HostNanos>,
     /// Observations of kinds that this validator does not look at.
@@ -125,6 +126,13 @@ impl<'a> Gathered<'a> {
             Event::Dropped(what) => take!(drops, what),
             // A parent says nothing about joins; what a newer core adds is only counted.
             Event::Parented(_) => {}
+            // What orders work, and what the scheduler did, says nothing about joins either.
+            Event::Synchronization(_)
+            | Event::EventRecord(_)
+            | Event::GraphNode(_)
+            | Event::Scheduled(_)
+            | Event::OsCall(_) => {}
+            Event::Extent(what) => take!(extents, what),
             _ => self.not_examined += 1,
         }
     }

@@ -1,7 +1,7 @@
 //! Which call asked for which operation.
 
 use lineage_core::id::{CorrelationId, HostNanos};
-use lineage_core::observation::{ExternalRecord, Operation};
+use lineage_core::observation::{Extent, ExternalRecord, Operation};
 
 use super::calls::{Calls, LogicalCall};
 use super::gather::{Gathered, Seen};
@@ -167,9 +167,11 @@ pub(crate) fn place_externals<'a>(gathered: &Gathered<'a>, calls: &mut Calls<'a>
 /// beyond is the edge of the recording, not a loss.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Window {
-    smallest_call: Option<u64>,
-    largest_call: Option<u64>,
+    smallest_call: Option<i128>,
+    largest_call: Option<i128>,
     largest_operation: Option<i128>,
+    /// The recording as a whole is known to have no operation.
+    without_operations: bool,
     /// Starts of calls, with their ids.
     by_start: Vec<(HostNanos, u64)>,
 }
@@ -187,9 +189,10 @@ impl Window {
             .iter()
             .filter_map(|call| Some((call.start?, *call.ids.first()?)));
         let mut window = Self {
-            smallest_call: ids.min(),
-            largest_call: last.max(),
+            smallest_call: ids.min().map(i128::from),
+            largest_call: last.max().map(i128::from),
             largest_operation: None,
+            without_operations: false,
             by_start: by_start.collect(),
         };
         window.by_start.sort_unstable();
@@ -206,6 +209,31 @@ impl Window {
         window
     }
 
+    /// As wide as the whole recording of which these are a part.
+    pub(crate) fn widen(&mut self, extent: &Extent) {
+        let known = self.smallest_call.or(self.largest_operation);
+        let place = |wire: CorrelationId| {
+            let known = known.and_then(|known| u64::try_from(known).ok());
+            near(known.unwrap_or(u64::from(wire.0)), wire)
+        };
+        if let Some((first, last)) = extent.calls {
+            let (first, last) = (place(first), place(last));
+            self.smallest_call = Some(self.smallest_call.map_or(first, |known| known.min(first)));
+            self.largest_call = Some(self.largest_call.map_or(last, |known| known.max(last)));
+        }
+        match extent.operations {
+            Some((_, last)) => {
+                self.largest_operation = self.largest_operation.max(Some(place(last)))
+            }
+            None => self.without_operations = self.largest_operation.is_none(),
+        }
+    }
+
+    /// Whether the recorder recorded calls and not one operation.
+    pub(crate) fn is_without_operations(&self) -> bool {
+        self.without_operations
+    }
+
     /// Whether any operation of a call was recorded.
     pub(crate) fn has_operations(&self) -> bool {
         self.largest_operation.is_some()
@@ -213,15 +241,15 @@ impl Window {
 
     /// Whether an operation without a call was asked for before the recording began.
     pub(crate) fn is_before(&self, operation: &Operation) -> bool {
-        let smallest = self.smallest_call.map(i128::from);
-        smallest.is_some_and(|smallest| self.place(operation) < smallest)
+        self.smallest_call
+            .is_some_and(|smallest| self.place(operation) < smallest)
     }
 
     /// Whether an operation without a call was asked for after the last recorded call, or no call
     /// was recorded at all.
     pub(crate) fn is_beyond(&self, operation: &Operation) -> bool {
-        let largest = self.largest_call.map(i128::from);
-        largest.is_none_or(|largest| self.place(operation) > largest)
+        self.largest_call
+            .is_none_or(|largest| self.place(operation) > largest)
     }
 
     /// Whether a call without an operation was made when the recording of operations was over.

@@ -57,6 +57,10 @@ pub(crate) enum Childless {
     MaybeNone,
     /// It failed.
     Failed,
+    /// A capture was open, and it may have been captured.
+    MaybeCaptured,
+    /// The recording has no operations at all: none were collected.
+    NotCollected,
     /// It was made when the recording of operations was over.
     AfterRecording,
     /// Its operation may still come.
@@ -90,7 +94,13 @@ impl<'a> Process<'a> {
         for of_call in &mut operations_of {
             of_call.sort_by_key(|&number| operations.operations[number].seen.what.start);
         }
-        let windows = windows(&calls, &operations);
+        let mut windows = windows(&calls, &operations);
+        for seen in &gathered.extents {
+            windows
+                .entry(seen.what.session)
+                .or_default()
+                .widen(seen.what);
+        }
         let evicted = options.evicted_observations > 0;
         let bindings = bind(&gathered, &calls, &threads, &epochs, &sessions, evicted);
         Self {
@@ -154,6 +164,12 @@ impl<'a> Process<'a> {
             _ if call.failure().is_some() => Childless::Failed,
             // One of the operations of its id may be its own.
             _ if self.has_ambiguous[number] => Childless::MaybeNone,
+            OperationsDue::MaybeCaptured => Childless::MaybeCaptured,
+            OperationsDue::One | OperationsDue::Many
+                if window.is_some_and(Window::is_without_operations) =>
+            {
+                Childless::NotCollected
+            }
             OperationsDue::One | OperationsDue::Many => match (settled, after) {
                 (false, _) => Childless::Pending,
                 (true, true) => Childless::AfterRecording,

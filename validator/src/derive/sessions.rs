@@ -19,6 +19,8 @@ pub(crate) struct Sessions {
     /// The last flush of each session: when it was asked for, and its place in the stream.
     last_flush: BTreeMap<u32, HostNanos>,
     numbers: Vec<u32>,
+    /// Whether any is another tool's recording: its epochs are candidates, and none is ever due.
+    pub(crate) imported: bool,
     /// Why there is no device evidence, where a session says so.
     pub(crate) absent: Option<String>,
 }
@@ -31,6 +33,10 @@ impl Sessions {
                 DeviceSession::Started { session, at, .. } => sessions.starts.push((*at, *session)),
                 DeviceSession::Ended { session, at } => {
                     sessions.ended.insert(*session, *at);
+                }
+                DeviceSession::Imported { session, at, .. } => {
+                    sessions.imported = true;
+                    sessions.starts.push((*at, *session));
                 }
                 DeviceSession::Absent { why, .. } => sessions.absent = Some(why.to_string()),
                 _ => {}

@@ -222,7 +222,7 @@ fn device_evidence(session: &DeviceSession, before: &DeviceEvidence) -> DeviceEv
             external_correlation: *external_correlation,
         },
         DeviceSession::Absent { why, .. } => DeviceEvidence::Absent { why: why.clone() },
-        DeviceSession::Ended { .. } => before.clone(),
+        DeviceSession::Ended { .. } | DeviceSession::Imported { .. } => before.clone(),
     }
 }
 
