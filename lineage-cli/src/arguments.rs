@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lineage_core::fault::FaultCode;
 
+use crate::doctor::Trial;
+
 /// Whose request was this GPU work? Checks recordings of launch lineage.
 #[derive(Debug, Parser)]
 #[command(name = "lineage", version, after_help = EXIT_CODES)]
@@ -24,6 +26,11 @@ pub(crate) enum Command {
     /// Derive every join of a recording anew, and say what is lost, wrong or impossible
     #[command(after_help = EXIT_CODES)]
     Validate(Validate),
+    /// Say what works on this machine, what recordings made here will not know, and how to get it
+    #[command(
+        after_help = "exit codes: 0 device evidence can be recorded here, 1 it cannot, 2 bad use"
+    )]
+    Doctor(Doctor),
     /// Say what a fault code means, how it comes about, and how to find and mend it
     Explain(Explain),
 }
@@ -56,6 +63,17 @@ pub(crate) struct Explain {
     /// The code or its name, for example L01 or launch-without-epoch; without one, all are listed
     #[arg(value_name = "CODE", value_parser = fault_code)]
     pub(crate) code: Option<FaultCode>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Try one of NVIDIA's libraries in this very process; for the doctor's own use
+    #[arg(long, hide = true, value_name = "WHAT")]
+    pub(crate) trial: Option<Trial>,
 }
 
 fn fault_code(text: &str) -> Result<FaultCode, String> {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod doctor;
 mod explain;
 mod joins;
 mod load;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let mut terminal = Terminal::new();
     let code = match arguments.command {
         Command::Validate(validate) => validate::run(&validate, &mut terminal),
+        Command::Doctor(doctor) => doctor::run(&doctor, &mut terminal),
         Command::Explain(explain) => explain::run(&explain, &mut terminal),
     };
     ExitCode::from(code)

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use clap::builder::styling::{AnsiColor, Effects, Style};
+pub(crate) use clap::builder::styling::Style;
+use clap::builder::styling::{AnsiColor, Effects};
 
 /// Columns where there is no terminal.
 const WITHOUT_TERMINAL: usize = 100;
@@ -13,6 +14,8 @@ const NARROWEST: usize = 40;
 pub(crate) const HEADING: Style = Style::new().effects(Effects::BOLD);
 pub(crate) const FAULT: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 pub(crate) const SOUND: Style = AnsiColor::Green.on_default();
+/// Neither good nor bad.
+pub(crate) const UNSURE: Style = AnsiColor::Yellow.on_default();
 pub(crate) const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
 /// Standard output and error.

@@ -23,7 +23,7 @@
 //! is not enough, since other work is still running, operations whose names could be gone have none.
 //!
 //! Layers: [`sys`] is the raw library; [`work`] the table of functions that ask for GPU work; the
-//! session itself is behind [`Cupti`].
+//! session itself is behind [`Cupti`]. [`probe`] asks what the machine has.
 //!
 //! Costs: two callbacks and one record of CUPTI's per launch, see `benches/` of the workspace. Memory: at
 //! most [`buffer_limit`](Cupti::buffer_limit) buffers of [`buffer_bytes`](Cupti::buffer_bytes) each,
@@ -38,6 +38,7 @@ mod decode;
 #[cfg(not(all(target_os = "linux", feature = "record")))]
 mod inert;
 mod options;
+pub mod probe;
 #[cfg(all(target_os = "linux", feature = "record"))]
 mod session;
 pub mod sys;

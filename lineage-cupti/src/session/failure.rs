@@ -1,7 +1,6 @@
 //! Why a session could not start, in words for the person who runs the server.
 
-use std::ffi::{c_int, c_uint};
-
+use crate::probe::Driver;
 use crate::sys::codes::result;
 use crate::sys::{Library, LoadError};
 
@@ -77,7 +76,9 @@ pub(super) fn describe_code(library: &Library, code: u32) -> String {
 fn advice_for(code: u32, cupti: Option<u32>) -> String {
     match code {
         // CUPTI 12 answers the first, CUPTI 13 the second, where there is no driver or no device.
-        result::NOT_INITIALIZED | result::UNKNOWN => format!(": {}", Driver::ask().advice(cupti)),
+        result::NOT_INITIALIZED | result::UNKNOWN => {
+            format!(": {}", advice_of(&Driver::ask(), cupti))
+        }
         result::INSUFFICIENT_PRIVILEGES | result::VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES => {
             ": this user may not profile the GPU; see NVIDIA's page on ERR_NVGPUCTRPERM".into()
         }
@@ -91,139 +92,70 @@ fn advice_for(code: u32, cupti: Option<u32>) -> String {
     }
 }
 
-/// What the driver says, asked only after CUPTI failed.
-#[derive(Debug, PartialEq, Eq)]
-enum Driver {
-    Absent,
-    /// `cuInit` failed.
-    Failed {
-        code: c_uint,
-        version: c_int,
-    },
-    Works {
-        version: c_int,
-    },
-}
-
-impl Driver {
-    fn ask() -> Self {
-        type Init = unsafe extern "C" fn(c_uint) -> c_uint;
-        type Version = unsafe extern "C" fn(*mut c_int) -> c_uint;
-        use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
-
-        let open = |name: &str| {
-            // SAFETY: loading the driver's library is what every CUDA program does.
-            unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.ok()
-        };
-        let Some(library) = open("libcuda.so").or_else(|| open("libcuda.so.1")) else {
-            return Self::Absent;
-        };
-        // SAFETY: `cuInit` and `cuDriverGetVersion` have these signatures in every libcuda, and may
-        // be called at any time on any thread.
-        let answer = unsafe {
-            let init = library.get::<Init>(b"cuInit\0").map(|init| init(0));
-            let mut version: c_int = 0;
-            if let Ok(ask) = library.get::<Version>(b"cuDriverGetVersion\0") {
-                ask(&mut version);
-            }
-            match init {
-                Ok(0) => Self::Works { version },
-                Ok(code) => Self::Failed { code, version },
-                Err(_) => Self::Absent,
-            }
-        };
-        // Never unloaded: the application may be using it.
-        std::mem::forget(library);
-        answer
-    }
-
-    fn advice(&self, cupti: Option<u32>) -> String {
-        let version = match self {
-            Self::Absent => {
-                return "there is no NVIDIA driver here (libcuda.so.1 is not found); install it, or \
-                        run on a machine with a GPU"
-                    .into();
-            }
-            Self::Failed { version, .. } | Self::Works { version } => *version,
-        };
-        // CUDA 13 and later say their version in CUPTI's.
-        let needs = cupti.map_or(0, |cupti| (cupti / 10_000) as c_int);
-        let too_old = if version / 1000 < needs {
-            format!("; CUPTI of CUDA {needs} needs a driver for CUDA {needs}")
-        } else {
-            String::new()
-        };
-        let driver = format!("the NVIDIA driver (for CUDA {})", Dotted(version));
-        match self {
-            Self::Failed { code, .. } => format!(
-                "{driver} does not start: cuInit answers {code} ({}); run nvidia-smi to see whether \
-                 it sees a device{too_old}",
-                cu_init_meaning(*code)
-            ),
-            _ if too_old.is_empty() => format!(
-                "{driver} works; a CUPTI of a newer CUDA needs a newer driver, and an attached \
-                 debugger or profiler keeps CUPTI out"
-            ),
-            _ => format!("{driver} works{too_old}"),
+/// What the driver has to do with it, asked only after CUPTI failed. `cupti` as above.
+fn advice_of(driver: &Driver, cupti: Option<u32>) -> String {
+    let version = match driver {
+        Driver::Absent | Driver::NotSupported => {
+            return "there is no NVIDIA driver here (libcuda.so.1 is not found); install it, or \
+                    run on a machine with a GPU"
+                .into();
         }
-    }
-}
-
-/// What `cuInit` means by its codes, which are those of `CUresult` in `cuda.h`.
-fn cu_init_meaning(code: c_uint) -> &'static str {
-    match code {
-        3 => "not initialized",
-        34 => "a stub library in place of the driver",
-        46 => "device unavailable",
-        100 => "no device",
-        802 => "system not ready",
-        803 => "driver and kernel module do not match",
-        999 => "unknown error",
-        _ => "see CUresult in cuda.h",
-    }
-}
-
-/// A version as CUDA numbers it: 12040 is 12.4.
-struct Dotted(c_int);
-
-impl std::fmt::Display for Dotted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+        Driver::Failed { version, .. } | Driver::Works { version, .. } => *version,
+    };
+    // CUDA 13 and later say their version in CUPTI's.
+    let needs = cupti.map_or(0, |cupti| cupti / 10_000);
+    let too_old = if version.major() < needs {
+        format!("; CUPTI of CUDA {needs} needs a driver for CUDA {needs}")
+    } else {
+        String::new()
+    };
+    let said = format!("the NVIDIA driver (for CUDA {version})");
+    match driver {
+        Driver::Failed { code, .. } => format!(
+            "{said} does not start: cuInit answers {code} ({}); run nvidia-smi to see whether \
+             it sees a device{too_old}",
+            Driver::failure_meaning(*code)
+        ),
+        _ if too_old.is_empty() => format!(
+            "{said} works; a CUPTI of a newer CUDA needs a newer driver, and an attached \
+             debugger or profiler keeps CUPTI out"
+        ),
+        _ => format!("{said} works{too_old}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::DriverVersion;
 
     #[test]
     fn advice_names_the_driver_its_version_and_its_answer() {
         let failed = Driver::Failed {
             code: 100,
-            version: 12_040,
+            version: DriverVersion(12_040),
         };
-        let text = failed.advice(Some(28));
+        let text = advice_of(&failed, Some(28));
         assert!(text.contains("for CUDA 12.4"), "{text}");
         assert!(text.contains("cuInit answers 100 (no device)"), "{text}");
         assert!(!text.contains("needs a driver"), "{text}");
-        let text = failed.advice(Some(130_500));
+        let text = advice_of(&failed, Some(130_500));
         assert!(
             text.ends_with("CUPTI of CUDA 13 needs a driver for CUDA 13"),
             "{text}"
         );
-        let works = Driver::Works { version: 13_050 };
+        let works = |version| Driver::Works {
+            version: DriverVersion(version),
+            devices: Vec::new(),
+        };
+        let text = advice_of(&works(13_050), Some(130_500));
+        assert!(text.contains("for CUDA 13.5) works; a CUPTI"), "{text}");
+        let text = advice_of(&works(12_090), Some(130_000));
         assert!(
-            works
-                .advice(Some(130_500))
-                .contains("for CUDA 13.5) works; a CUPTI")
+            text.contains("CUDA 13 needs a driver for CUDA 13"),
+            "{text}"
         );
-        let works = Driver::Works { version: 12_090 };
-        assert!(
-            works
-                .advice(Some(130_000))
-                .contains("CUDA 13 needs a driver for CUDA 13")
-        );
-        assert!(Driver::Absent.advice(None).contains("no NVIDIA driver"));
+        assert!(advice_of(&Driver::Absent, None).contains("no NVIDIA driver"));
     }
 
     #[test]
