@@ -15,9 +15,10 @@ activity_without_launch     GPU work whose correlation id no API record of the s
 launch_without_activity     launch, copy and set calls with whose id there is no GPU work in the same process
   failed                      of these: the call returned an error
   captured                    of these: made while a stream capture was open in the process, so they became graph nodes
-  after_recording             of these: the id is above the largest one that GPU work of the process has
-  maybe_empty                 of these: sets, whose size the file does not give; of no bytes there is no record
+  maybe_without_work          of these: copies and sets, whose size and place no record gives: of no bytes, or within the
+                              host, they are no GPU work
   not_recorded                of these: the process has no record of GPU work at all
+  after_recording             of these: the id is above the largest one that GPU work of the process has
   calls_lost                  of these: the rest
 joined_kernels              kernels whose call is there
 calls_with_many             calls with more than one record of GPU work
@@ -34,7 +35,7 @@ import sys
 COLUMNS = [
     "file", "api_calls", "kernels", "memcpys", "memsets",
     "activity_without_launch", "before_recording", "without_correlation", "operations_lost",
-    "launch_without_activity", "failed", "captured", "after_recording", "maybe_empty", "not_recorded", "calls_lost",
+    "launch_without_activity", "failed", "captured", "maybe_without_work", "not_recorded", "after_recording", "calls_lost",
     "joined_kernels", "calls_with_many", "most_of_one_call",
 ]  # fmt: skip
 
@@ -119,14 +120,14 @@ def count(calls, work):
         found["launch_without_activity"] += 1
         if failed:
             found["failed"] += 1
-        elif largest_work[process] is None:
-            found["not_recorded"] += 1
         elif any(opened < start < ended for opened, ended in spans.get(process, [])):
             found["captured"] += 1
+        elif "Memcpy" in name or "Memset" in name:
+            found["maybe_without_work"] += 1
+        elif largest_work[process] is None:
+            found["not_recorded"] += 1
         elif correlation > largest_work[process]:
             found["after_recording"] += 1
-        elif "set" in name:
-            found["maybe_empty"] += 1
         else:
             found["calls_lost"] += 1
 
