@@ -56,6 +56,14 @@ impl Captures {
         }
     }
 
+    /// The clock's beginning was so much earlier than was taken.
+    pub(crate) fn later_by(&mut self, base_ns: u64) {
+        let later = |at: &mut u64| *at = at.saturating_add(base_ns);
+        self.ends.iter_mut().for_each(|(at, _)| later(at));
+        self.nodes.iter_mut().for_each(|(_, at)| later(at));
+        self.overflown_at.iter_mut().for_each(later);
+    }
+
     /// All has come.
     pub(crate) fn decide(&mut self) {
         if std::mem::replace(&mut self.decided, true) {

@@ -41,6 +41,7 @@ pub struct Collector {
     processes: Vec<ProcessState>,
     holdings: Holdings,
     requests: FxHashSet<(ProcessOrdinal, NameId)>,
+    base_ns: u64,
     calls: Spool,
     timed: Spool,
 }
@@ -81,6 +82,7 @@ impl Collector {
                 results_recorded: false,
             },
             requests: FxHashSet::default(),
+            base_ns: 0,
             calls: Spool::new(by_correlation, in_memory),
             timed: Spool::new(by_time, in_memory),
         }
@@ -174,6 +176,12 @@ impl Collector {
     /// The version of the recorder, or of the file's schema.
     pub fn version(&mut self, text: impl Into<String>) {
         self.holdings.version = Some(text.into());
+    }
+
+    /// Times were given relative to this one, which the file may name after its records: it is
+    /// added to all of them. 0 unless said.
+    pub fn times_are_relative_to(&mut self, base_ns: u64) {
+        self.base_ns = base_ns;
     }
 
     /// Whether the recorder says which calls failed.
@@ -413,6 +421,7 @@ impl Collector {
             mut holdings,
             mut calls,
             timed,
+            base_ns,
             ..
         } = self;
         let origins: Vec<u32> = processes
@@ -431,7 +440,9 @@ impl Collector {
         let captures = processes.into_iter().map(|process| process.captures);
         let mut captures: Vec<Captures> = captures.collect();
         for (captures, holdings) in captures.iter_mut().zip(&mut holdings.processes) {
+            captures.later_by(base_ns);
             captures.decide();
+            holdings.later_by(base_ns);
             holdings.captures = captures.count() as u64;
         }
         let texts: Vec<Arc<str>> = names.into_texts();
@@ -443,8 +454,8 @@ impl Collector {
             functions,
             captures,
             extents,
-            calls: calls.finish(),
-            timed: timed.finish(),
+            calls: calls.finish(base_ns),
+            timed: timed.finish(base_ns),
         })
     }
 }
@@ -480,7 +491,7 @@ fn behind_the_first(
 ) -> Result<Spool, CollectError> {
     let mut ranked = Spool::new(by_correlation, settings.records_in_memory);
     let mut reach: Vec<[Option<(u32, u32)>; 2]> = vec![[None; 2]; processes.len()];
-    for entry in calls.finish().iter()? {
+    for entry in calls.finish(0).iter()? {
         let mut entry = entry?;
         let at = entry.process as usize;
         if entry.wire != 0 {

@@ -226,6 +226,17 @@ impl Entry {
             .named(Some(range.text))
     }
 
+    /// The same with all its times later by so much.
+    pub(crate) fn later_by(mut self, base_ns: u64) -> Self {
+        let later = |at: u64| at.saturating_add(base_ns);
+        (self.start, self.end) = (later(self.start), later(self.end));
+        if self.is_operation() {
+            // Queued and submitted.
+            (self.wide[0], self.wide[1]) = (later(self.wide[0]), later(self.wide[1]));
+        }
+        self
+    }
+
     pub(crate) fn sort(&self) -> Sort {
         SORTS[((self.sort_and_has >> 16) as usize).min(SORTS.len() - 1)]
     }

@@ -141,6 +141,16 @@ impl ProcessHoldings {
         }
     }
 
+    /// The clock's beginning was so much earlier than was taken.
+    pub(crate) fn later_by(&mut self, base_ns: u64) {
+        for at in [&mut self.first_ns, &mut self.last_ns]
+            .into_iter()
+            .flatten()
+        {
+            *at = at.saturating_add(base_ns);
+        }
+    }
+
     /// Operations of any kind.
     pub const fn operations(&self) -> u64 {
         self.kernels + self.memcpys + self.memsets + self.graphs

@@ -90,7 +90,7 @@ impl Spool {
     /// Makes one run of all, so that their number stays bounded.
     fn merge_runs(&mut self) -> Result<(), CollectError> {
         let mut file = tempfile::tempfile().map_err(CollectError::spill("made"))?;
-        let mut merged = Merged::new(self.order, &[], &self.runs)?;
+        let mut merged = Merged::new(self.order, &[], &self.runs, 0)?;
         let mut batch: Vec<Entry> = Vec::with_capacity(READ_AT_ONCE);
         let mut entries = 0;
         loop {
@@ -111,14 +111,15 @@ impl Spool {
         Ok(())
     }
 
-    /// All entries, to be read in order.
-    pub(crate) fn finish(mut self) -> Sorted {
+    /// All entries, to be read in order, with their times counted from `base_ns` earlier.
+    pub(crate) fn finish(mut self, base_ns: u64) -> Sorted {
         self.sort_held();
         self.held.shrink_to_fit();
         Sorted {
             order: self.order,
             held: self.held,
             runs: self.runs,
+            base_ns,
         }
     }
 }
@@ -129,11 +130,12 @@ pub(crate) struct Sorted {
     order: Order,
     held: Vec<Entry>,
     runs: Vec<Run>,
+    base_ns: u64,
 }
 
 impl Sorted {
     pub(crate) fn iter(&self) -> Result<Merged<'_>, CollectError> {
-        Merged::new(self.order, &self.held, &self.runs)
+        Merged::new(self.order, &self.held, &self.runs, self.base_ns)
     }
 }
 
@@ -145,6 +147,7 @@ pub(crate) struct Merged<'a> {
     /// The order of the next of each, and whose it is.
     next: BinaryHeap<Reverse<([u64; 3], usize)>>,
     heads: Vec<Entry>,
+    base_ns: u64,
 }
 
 struct RunReader<'a> {
@@ -178,7 +181,12 @@ impl RunReader<'_> {
 }
 
 impl<'a> Merged<'a> {
-    fn new(order: Order, held: &'a [Entry], runs: &'a [Run]) -> Result<Self, CollectError> {
+    fn new(
+        order: Order,
+        held: &'a [Entry],
+        runs: &'a [Run],
+        base_ns: u64,
+    ) -> Result<Self, CollectError> {
         let readers = runs.iter().map(|run| RunReader {
             file: &run.file,
             at: 0,
@@ -191,6 +199,7 @@ impl<'a> Merged<'a> {
             runs: readers.collect(),
             next: BinaryHeap::new(),
             heads: vec![Entry::zeroed(); runs.len() + 1],
+            base_ns,
         };
         for source in 0..=runs.len() {
             merged.advance(source)?;
@@ -217,7 +226,7 @@ impl Iterator for Merged<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let Reverse((_, source)) = self.next.pop()?;
-        let entry = self.heads[source];
+        let entry = self.heads[source].later_by(self.base_ns);
         Some(self.advance(source).map(|()| entry))
     }
 }
@@ -248,7 +257,7 @@ mod tests {
             for at in given() {
                 spool.push(entry(at)).expect("a temporary file");
             }
-            let sorted = spool.finish();
+            let sorted = spool.finish(0);
             for _ in 0..2 {
                 let read = sorted.iter().expect("readable");
                 let times: Vec<u64> = read.map(|entry| entry.expect("readable").start).collect();
