@@ -205,6 +205,15 @@ impl Epoch {
             .is_some_and(|handle| handle.set_parent(parent))
     }
 
+    /// Says that a span which is not trusted asked for the work, as the `traceparent` of a request
+    /// from outside. It is recorded as a link and becomes nobody's parent: what
+    /// [`parent`](Self::parent) answers, and what is sent on to others, stays as it is.
+    pub fn link_span(&self, span: W3cParent) {
+        if let Some(handle) = &self.0 {
+            handle.link_span(span);
+        }
+    }
+
     /// The span the work belongs to, as far as it was said.
     pub fn parent(&self) -> Option<W3cParent> {
         self.0.as_ref().and_then(Handle::parent)

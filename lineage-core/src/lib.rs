@@ -56,6 +56,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod captured;
 pub mod carrier;
 pub mod correlator;
 mod epoch;
@@ -74,6 +75,7 @@ mod session;
 pub mod source;
 pub mod totals;
 
+pub use captured::Captured;
 pub use epoch::{DeclareError, Epoch, HasEpoch};
 pub use id::{Attribution, LaunchEpoch};
 pub use scope::{LaunchScope, Scope, current, detached, enter_for_launch, launch, raw};

@@ -44,6 +44,17 @@ impl<'a> Scope<'a> {
     }
 }
 
+impl Scope<'_> {
+    #[inline]
+    pub(crate) fn of_token(token: Token) -> Self {
+        Self {
+            token,
+            of: PhantomData,
+            stays: PhantomData,
+        }
+    }
+}
+
 impl Drop for Scope<'_> {
     fn drop(&mut self) {
         hot::exit(self.token, true);

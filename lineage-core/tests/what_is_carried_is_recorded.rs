@@ -24,7 +24,12 @@ fn what_is_carried_is_recorded() {
         }),
         "the first parent stays"
     );
-    assert_eq!(request.parent(), Some(parent));
+    let untrusted = W3cParent {
+        span_id: 79,
+        ..parent
+    };
+    request.link_span(untrusted);
+    assert_eq!(request.parent(), Some(parent), "a link is nobody's parent");
     let id = request.id().expect("live");
 
     // Over a thread, in a carrier.
@@ -69,6 +74,14 @@ fn what_is_carried_is_recorded() {
             .map(|it| (it.epoch, it.parent))
             .collect::<Vec<_>>(),
         [(id, parent)]
+    );
+    let span_links = events!(report, SpanLinked);
+    assert_eq!(
+        span_links
+            .iter()
+            .map(|it| (it.epoch, it.span))
+            .collect::<Vec<_>>(),
+        [(id, untrusted)]
     );
     let links = events!(report, Linked);
     assert_eq!(

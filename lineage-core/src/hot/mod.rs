@@ -143,6 +143,10 @@ impl Handle {
         self.place.slot().parent()
     }
 
+    pub(crate) fn link_span(&self, span: W3cParent) {
+        self.note(|at| record::span_linked(self.epoch, span, at));
+    }
+
     pub(crate) fn enter(&self, how: Entering) -> Token {
         match self.session() {
             Some(_) => thread::enter(self.epoch.pack(), self.place, how),
@@ -194,6 +198,19 @@ pub(crate) fn enter_detached(reason: &'static str) -> Token {
         return Token::NOT_ENTERED;
     }
     let packed = PackedEpoch::detached(DetachedReason(intern::reason(reason)));
+    thread::enter(packed, Place::NOWHERE, Entering::Scope)
+}
+
+/// Enters a scope of what is no epoch: detached work as it was elsewhere, or nothing at all.
+pub(crate) fn enter_without_epoch(packed: PackedEpoch) -> Token {
+    if recording().is_none() || (packed == PackedEpoch::NONE && current() == PackedEpoch::NONE) {
+        return Token::NOT_ENTERED;
+    }
+    // On CUPTI's stack "nothing" has an id of its own: 0 cannot be pushed.
+    let packed = match packed {
+        PackedEpoch::NONE if thread::in_boundary() => PackedEpoch::BOUNDARY_WITHOUT_EPOCH,
+        packed => packed,
+    };
     thread::enter(packed, Place::NOWHERE, Entering::Scope)
 }
 

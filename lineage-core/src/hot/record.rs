@@ -9,7 +9,7 @@ use crate::id::{
 use crate::observation::{
     Abandoned, ApiDomain, ApiId, Call, CarrierKind, Declared, Event, Handoff, LinkKind, Linked,
     Mark, Marked, Misuse, MisuseKind, OperationsDue, Parented, Received, Retired, RetiredAs, Scope,
-    Sent, Stepped,
+    Sent, SpanLinked, Stepped,
 };
 
 const KIND_SHIFT: u32 = 56;
@@ -27,6 +27,7 @@ const SCOPE: u8 = 9;
 const CALL: u8 = 10;
 const MISUSE: u8 = 11;
 const PARENTED: u8 = 12;
+const SPAN_LINKED: u8 = 13;
 
 const BOUNDARY: u8 = 1;
 const PUSHED: u8 = 2;
@@ -90,7 +91,10 @@ numbered!(
         CarrierKind::Blocking,
         CarrierKind::Envelope,
         CarrierKind::Thread,
+        CarrierKind::Pool,
         CarrierKind::Custom,
+        CarrierKind::Stream,
+        CarrierKind::Callback,
     ]
 );
 numbered!(
@@ -173,14 +177,22 @@ pub(crate) fn marked(epoch: LaunchEpoch, mark: Mark, at: u64) -> Words {
 }
 
 pub(crate) fn parented(epoch: LaunchEpoch, parent: W3cParent, at: u64) -> Words {
-    let (high, low) = ((parent.trace_id >> 64) as u64, parent.trace_id as u64);
+    of_span(PARENTED, epoch, parent, at)
+}
+
+pub(crate) fn span_linked(epoch: LaunchEpoch, span: W3cParent, at: u64) -> Words {
+    of_span(SPAN_LINKED, epoch, span, at)
+}
+
+fn of_span(kind: u8, epoch: LaunchEpoch, span: W3cParent, at: u64) -> Words {
+    let (high, low) = ((span.trace_id >> 64) as u64, span.trace_id as u64);
     [
-        first(PARENTED, parent.flags),
+        first(kind, span.flags),
         at,
         epoch.pack().bits(),
         high,
         low,
-        parent.span_id,
+        span.span_id,
         0,
         0,
     ]
@@ -329,6 +341,11 @@ pub(crate) fn decode(words: &Words, thread: ThreadKey, resolver: &mut Resolver) 
     let (at, packed) = (HostNanos(at), PackedEpoch::from_bits(packed));
     let epoch = || packed.unpack().epoch();
     let task = |word: u64| (word != 0).then_some(TaskId(word));
+    let span = || W3cParent {
+        trace_id: (u128::from(third) << 64) | u128::from(fourth),
+        span_id: fifth,
+        flags,
+    };
     let handoff = || {
         Some(Handoff {
             id: HandoffId(third),
@@ -364,11 +381,12 @@ pub(crate) fn decode(words: &Words, thread: ThreadKey, resolver: &mut Resolver) 
         }),
         PARENTED => Event::Parented(Parented {
             epoch: epoch()?,
-            parent: W3cParent {
-                trace_id: (u128::from(third) << 64) | u128::from(fourth),
-                span_id: fifth,
-                flags,
-            },
+            parent: span(),
+            at,
+        }),
+        SPAN_LINKED => Event::SpanLinked(SpanLinked {
+            epoch: epoch()?,
+            span: span(),
             at,
         }),
         RETIRED => Event::Retired(Retired {

@@ -156,6 +156,13 @@ pub(crate) fn current_place() -> Option<(PackedEpoch, Place)> {
     STATE.try_with(top).ok().flatten()
 }
 
+/// Whether a launch boundary is open on this thread.
+pub(crate) fn in_boundary() -> bool {
+    STATE
+        .try_with(|state| state.boundaries.get() > 0)
+        .unwrap_or(false)
+}
+
 /// How a scope is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entering {

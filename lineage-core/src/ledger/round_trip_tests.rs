@@ -110,7 +110,14 @@ fn after(event: Option<&Event>) -> Option<Event> {
             at: at(3),
         }
         .into(),
-        Event::Parented(_) => Linked {
+        Event::Parented(_) => SpanLinked {
+            epoch: epoch(1, 1),
+            span: W3cParent::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")
+                .expect("valid"),
+            at: at(3),
+        }
+        .into(),
+        Event::SpanLinked(_) => Linked {
             epoch: epoch(2, 1),
             from: epoch(1, 1),
             kind: LinkKind::Merge,
@@ -455,7 +462,7 @@ fn every_event_row_and_fault_is_read_back_as_it_was_written() {
     expected.extend(rows.into_iter().map(Entry::Row));
     expected.extend(faults.into_iter().map(Entry::Fault));
     expected.push(Entry::End(Counts {
-        observations: 34,
+        observations: 35,
         rows: 4,
         faults: 1,
         not_written: 0,

@@ -78,6 +78,19 @@ pub struct Parented {
     pub at: HostNanos,
 }
 
+/// A span that is not trusted said that it asked for an epoch's work, as the `traceparent` of a
+/// request from outside. It is a link to that span, and never its child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SpanLinked {
+    /// The epoch.
+    pub epoch: LaunchEpoch,
+    /// The span, as it called itself.
+    pub span: W3cParent,
+    /// When it became known.
+    pub at: HostNanos,
+}
+
 /// Kind of an edge between epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -190,8 +203,14 @@ pub enum CarrierKind {
     Envelope,
     /// A closure on a thread of its own, or another pool.
     Thread,
+    /// A job of a work-stealing pool, as rayon's.
+    Pool,
     /// A carrier written by hand.
     Custom,
+    /// A stream or sink that was given an epoch.
+    Stream,
+    /// A closure that others call: a callback.
+    Callback,
 }
 
 /// Identity of a handoff and of the epoch it carries.

@@ -14,8 +14,8 @@ pub use device::{
 };
 pub use host::{
     Abandoned, Call, CarrierKind, Declared, Gap, Handoff, LinkKind, Linked, Mark, Marked, Misuse,
-    MisuseKind, Named, Parented, Received, Retired, RetiredAs, Scope, Sent, Site, Stepped,
-    ThreadEnded, ThreadStarted,
+    MisuseKind, Named, Parented, Received, Retired, RetiredAs, Scope, Sent, Site, SpanLinked,
+    Stepped, ThreadEnded, ThreadStarted,
 };
 pub use order::{EventRecord, GraphNode, Synchronization, SynchronizationKind};
 pub use scheduler::{OsCall, Scheduled};
@@ -71,6 +71,8 @@ events! {
     Declared(Declared),
     /// The span that an epoch belongs to became known.
     Parented(Parented),
+    /// A span that is not trusted said that it asked for an epoch's work.
+    SpanLinked(SpanLinked),
     /// An edge between two epochs.
     Linked(Linked),
     /// An epoch's version rose.

@@ -124,8 +124,8 @@ impl<'a> Gathered<'a> {
             }
             Event::Flushed(what) => take!(flushes, what),
             Event::Dropped(what) => take!(drops, what),
-            // A parent says nothing about joins; what a newer core adds is only counted.
-            Event::Parented(_) => {}
+            // A span says nothing about joins; what a newer core adds is only counted.
+            Event::Parented(_) | Event::SpanLinked(_) => {}
             // What orders work, and what the scheduler did, says nothing about joins either.
             Event::Synchronization(_)
             | Event::EventRecord(_)
