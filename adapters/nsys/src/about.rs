@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ImportError;
 use crate::database::Database;
 use crate::reading::Reading;
-use crate::tables::{Schema, Value, scan};
+use crate::tables::{self, Schema, Value, scan};
 use crate::text;
 
 /// The newest schema that this importer was checked against.
@@ -43,8 +43,7 @@ pub(crate) fn schema_version(
     schema: &Schema,
 ) -> Result<Option<String>, ImportError> {
     for table in ["META_DATA_EXPORT", "EXPORT_META_DATA"] {
-        let is_version = |name: &[u8]| name == b"EXPORT_SCHEMA_VERSION";
-        if let Some(version) = setting(database, schema, table, is_version)? {
+        if let Some(version) = setting(database, schema, table, "EXPORT_SCHEMA_VERSION")? {
             return Ok(Some(version));
         }
     }
@@ -72,42 +71,39 @@ pub(crate) fn note_on_version(version: &str) -> Option<String> {
     ))
 }
 
-/// How graphs were traced, if the file says it: `CUDA_GRAPH_TRACE_OPTIONS:MODE`, in older schemas
-/// after `PROCESS_0:`.
+/// How graphs were traced, if the file says it.
 pub(crate) fn graph_trace(
     database: &Database,
     schema: &Schema,
 ) -> Result<Option<GraphTrace>, ImportError> {
-    let is_mode = |name: &[u8]| name.ends_with(b"CUDA_GRAPH_TRACE_OPTIONS:MODE");
-    let mode = setting(database, schema, "META_DATA_CAPTURE", is_mode)?;
-    Ok(match mode.as_deref() {
-        Some("Graph") => Some(GraphTrace::Graph),
-        Some("Node") => Some(GraphTrace::Node),
-        _ => None,
-    })
+    // The second is how schemas before 3.24 call it.
+    for name in [
+        "CUDA_GRAPH_TRACE_OPTIONS:MODE",
+        "PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE",
+    ] {
+        let mode = setting(database, schema, "META_DATA_CAPTURE", name)?;
+        match mode.as_deref() {
+            Some("Graph") => return Ok(Some(GraphTrace::Graph)),
+            Some("Node") => return Ok(Some(GraphTrace::Node)),
+            _ => {}
+        }
+    }
+    Ok(None)
 }
 
-/// The first setting of a table whose name is the wanted one.
+/// The value of the first setting of that name. No other row's value is looked at.
 fn setting(
     database: &Database,
     schema: &Schema,
     table: &str,
-    is_wanted: impl Fn(&[u8]) -> bool,
+    name: &str,
 ) -> Result<Option<String>, ImportError> {
-    let Some(table) = schema.table(database, table)? else {
-        return Ok(None);
-    };
-    let mut found = None;
-    scan(database, &table, ["name", "value"], |[name, value]| {
-        if let Value::Text(name) = name
-            && found.is_none()
-            && is_wanted(name)
-        {
-            found = text::note(value);
+    match schema.table(database, table)? {
+        Some(table) if table.has("name") && table.has("value") => {
+            tables::first_value(database, &table, name)
         }
-        Ok(())
-    })?;
-    Ok(found)
+        _ => Ok(None),
+    }
 }
 
 /// Passes on what the recorder itself warned of.

@@ -4,6 +4,7 @@ use rusqlite::types::ValueRef;
 
 use crate::ImportError;
 use crate::database::Database;
+use crate::text;
 
 /// A value as it is stored; types are not to be relied on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -142,6 +143,25 @@ pub(crate) fn scan<const N: usize>(
     );
     let positions = std::array::from_fn(|at| at);
     run(database, &statement, Some(&table.name), positions, each)
+}
+
+/// The `value` of the first row of that `name`, as one line.
+pub(crate) fn first_value(
+    database: &Database,
+    table: &Table,
+    name: &str,
+) -> Result<Option<String>, ImportError> {
+    let failed = |error| database.failure(error, Some(&table.name));
+    let statement = format!(
+        "select value from main.{} not indexed where name = ?1",
+        quoted(&table.name)
+    );
+    let mut statement = database.connection.prepare(&statement).map_err(failed)?;
+    let mut rows = statement.query([name]).map_err(failed)?;
+    match rows.next().map_err(failed)? {
+        Some(row) => Ok(text::note(row.get_ref(0).map_err(failed)?.into())),
+        None => Ok(None),
+    }
 }
 
 /// The number of a table's last row: about how many it has, in a table that was written once. 0 if
