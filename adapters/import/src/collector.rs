@@ -467,8 +467,12 @@ fn ids((first, last): (u32, u32)) -> (CorrelationId, CorrelationId) {
 /// The block that a process's ids begin with: 0, or, where they wrap, the first after the greatest
 /// gap.
 fn first_block(blocks: &[u64; 1_024]) -> u32 {
-    let used = |block: u32| blocks[(block >> 6) as usize] & (1 << (block & 63)) != 0;
-    let mut used = (0..1_u32 << 16).filter(|&block| used(block));
+    // Most of the words are empty, and a recording may have thousands of processes.
+    let words = (0_u32..).zip(blocks).filter(|(_, word)| **word != 0);
+    let mut used = words.flat_map(|(number, &word)| {
+        let bits = (0..64).filter(move |bit| word & (1 << bit) != 0);
+        bits.map(move |bit| number << 6 | bit)
+    });
     let Some(first) = used.next() else { return 0 };
     let (mut last, mut greatest, mut after) = (first, 0, 0);
     for block in used {
