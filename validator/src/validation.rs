@@ -48,6 +48,9 @@ pub struct Counts {
     pub activity_without_launch: u64,
     /// Calls that ask for work without an operation, for whatever reason.
     pub launch_without_activity: u64,
+    /// Of the operations without a call: no call asked for them. The driver or the device launched
+    /// them for itself, as it moves pages of managed memory.
+    pub asked_for_by_no_call: u64,
     /// Of the operations without a call: asked for before the recording began.
     pub before_recording: u64,
     /// Of the operations without a call: asked for when the recording of calls was over.
@@ -197,6 +200,7 @@ impl Counts {
             joined_graphs,
             activity_without_launch,
             launch_without_activity,
+            asked_for_by_no_call,
             before_recording,
             operations_after_recording,
             after_recording,
@@ -247,6 +251,7 @@ impl Counts {
         self.joined_graphs += joined_graphs;
         self.activity_without_launch += activity_without_launch;
         self.launch_without_activity += launch_without_activity;
+        self.asked_for_by_no_call += asked_for_by_no_call;
         self.before_recording += before_recording;
         self.operations_after_recording += operations_after_recording;
         self.after_recording += after_recording;

@@ -280,6 +280,8 @@ impl<'c, 'a> Check<'c, 'a> {
             match &operation.join {
                 OperationJoin::Call(_) | OperationJoin::TooEarly(_) => *joined += 1,
                 OperationJoin::Uncorrelated => {
+                    counts.activity_without_launch += 1;
+                    counts.asked_for_by_no_call += 1;
                     let internal = lineage_core::row::Unattributed::InternalLaunch;
                     *counts
                         .unattributed
