@@ -266,21 +266,16 @@ impl Importer {
 
     fn end(&mut self, event: &Event<'_>) -> Result<(), CollectError> {
         match self.open.end(event.process, event.thread) {
-            Some(Some(begun)) => self.begun(&begun, event.timestamp),
+            Some(Some(text)) => match Event::read(&text) {
+                Ok(begun) => self.complete(&begun, event.timestamp),
+                // It was read before.
+                Err(Malformed) => Ok(()),
+            },
             Some(None) => Ok(()),
             None => {
                 self.records.collector.skip(Skip::UnclosedRange);
                 Ok(())
             }
-        }
-    }
-
-    /// Takes an event that began earlier, by its text.
-    fn begun(&mut self, text: &[u8], end: Option<Value<'_>>) -> Result<(), CollectError> {
-        match Event::read(text) {
-            Ok(event) => self.complete(&event, end),
-            // It was read before.
-            Err(Malformed) => Ok(()),
         }
     }
 
@@ -306,9 +301,17 @@ impl Importer {
 
     fn finish(mut self) -> Result<Recording, CollectError> {
         for begun in self.open.take_open() {
-            self.records.collector.skip(Skip::UnclosedRange);
-            if let Some(text) = begun {
-                self.begun(&text, None)?;
+            let text = begun.unwrap_or_default();
+            match Event::read(&text) {
+                // The collector counts it, if it is to be an epoch.
+                Ok(event) if event.category == Category::Annotation => {
+                    self.complete(&event, None)?;
+                }
+                Ok(event) => {
+                    self.records.collector.skip(Skip::UnclosedRange);
+                    self.complete(&event, None)?;
+                }
+                Err(Malformed) => self.records.collector.skip(Skip::UnclosedRange),
             }
         }
         let Records {
