@@ -1,6 +1,19 @@
 //! Carriers: how an epoch crosses a thread or task boundary.
+//!
+//! | the work | carrier |
+//! | --- | --- |
+//! | goes on once: a message, a job | [`Carrier`] |
+//! | is resumed again and again: a poll function, a callback | [`Resumable`] |
+//! | is a closure | [`carried_fn`], [`carried_fn_mut`] |
+//! | is a future, a stream, a body: a value that is polled, and dropped | [`InEpoch`](crate::future::InEpoch) |
+//! | is a thread's | [`mod@crate::thread`] |
+//!
+//! *Carried* means everywhere: the epoch that is current where this is called goes along.
 
 use std::panic::Location;
+
+pub use crate::closure::{carried_fn, carried_fn_mut};
+pub use crate::resumable::Resumable;
 
 use crate::epoch::{Epoch, HasEpoch};
 use crate::hot::{Handle, RawSite};
@@ -19,6 +32,7 @@ pub struct Carrier(Option<Held>);
 struct Held {
     handle: Handle,
     handoff: Handoff,
+    sent_from: &'static Location<'static>,
 }
 
 impl std::fmt::Debug for Held {
@@ -31,10 +45,11 @@ impl Carrier {
     /// Sends an epoch off. A carrier of an inert epoch carries nothing and records nothing.
     #[track_caller]
     pub fn new(epoch: &Epoch, kind: CarrierKind) -> Self {
-        let site = RawSite::of(Location::caller());
+        let sent_from = Location::caller();
         Self(epoch.handle().map(|handle| Held {
             handle: handle.clone(),
-            handoff: handle.send(kind, site),
+            handoff: handle.send(kind, RawSite::of(sent_from)),
+            sent_from,
         }))
     }
 
@@ -54,21 +69,33 @@ impl Carrier {
         Epoch::from_handle(held.handle)
     }
 
+    /// Drops the work of this handoff, unopened, with the epoch current: what its destructor
+    /// launches is the epoch's as well. The handoff is abandoned.
+    pub fn abandon_with<T>(self, work: T) {
+        if let Some(held) = &self.0 {
+            let epoch = Epoch::from_handle(held.handle.clone());
+            epoch.run(|| drop(work));
+        }
+    }
+
     /// Lets the work go on without its epoch: the handoff is neither received nor abandoned.
     pub fn forget(mut self) {
         self.0 = None;
     }
 }
 
-/// One more handoff of the same epoch, by the same kind of carrier: for values that are cloned on
-/// their way, as through a broadcast channel.
+/// One more handoff of the same epoch, by the same kind of carrier and from the same place in the
+/// source: for values that are cloned on their way, as through a broadcast channel.
 impl Clone for Carrier {
-    #[track_caller]
     fn clone(&self) -> Self {
-        let site = RawSite::of(Location::caller());
-        Self(self.0.as_ref().map(|held| Held {
-            handle: held.handle.clone(),
-            handoff: held.handle.send(held.handoff.carrier, site),
+        Self(self.0.as_ref().map(|held| {
+            Held {
+                handle: held.handle.clone(),
+                handoff: held
+                    .handle
+                    .send(held.handoff.carrier, RawSite::of(held.sent_from)),
+                sent_from: held.sent_from,
+            }
         }))
     }
 }

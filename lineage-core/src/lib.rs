@@ -39,7 +39,7 @@
 //!
 //! | step | where | module |
 //! | --- | --- | --- |
-//! | declare, hand over, enter | the application's threads | [`Epoch`], [`carrier`], [`Scope`] |
+//! | declare, hand over, enter | the application's threads | [`Epoch`], [`carrier`], [`future`], [`mod@thread`], [`Scope`] |
 //! | one record per event, into the thread's bounded ring | the application's threads | internal |
 //! | rings and device evidence become [observations](observation) | the drain thread | [`Lineage`], [`source`] |
 //! | observations become [rows](row), pure and bounded | the drain thread | [`correlator`] |
@@ -58,10 +58,12 @@
 
 mod captured;
 pub mod carrier;
+mod closure;
 pub mod correlator;
 mod epoch;
 pub mod evidence;
 pub mod fault;
+pub mod future;
 pub mod hook;
 #[cfg_attr(not(feature = "record"), path = "hot/off.rs")]
 mod hot;
@@ -69,10 +71,13 @@ pub mod id;
 #[cfg(feature = "jsonl")]
 pub mod ledger;
 pub mod observation;
+#[cfg_attr(not(feature = "record"), path = "resumable/off.rs")]
+mod resumable;
 pub mod row;
 mod scope;
 mod session;
 pub mod source;
+pub mod thread;
 pub mod totals;
 
 pub use captured::Captured;

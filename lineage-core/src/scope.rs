@@ -42,6 +42,13 @@ impl<'a> Scope<'a> {
             stays: PhantomData,
         }
     }
+
+    /// Number of the thread it was entered on; 0 if nothing was entered.
+    #[cfg(feature = "record")]
+    #[inline]
+    pub(crate) fn thread(&self) -> u32 {
+        self.token.thread()
+    }
 }
 
 impl Scope<'_> {

@@ -184,6 +184,12 @@ impl Token {
         generation: 0,
         token: 0,
     };
+
+    /// Number of the thread it was entered on, unique in the process; 0 if it was not entered.
+    #[inline]
+    pub(crate) fn thread(self) -> u32 {
+        self.generation
+    }
 }
 
 pub(crate) fn enter(packed: PackedEpoch, place: Place, how: Entering) -> Token {
