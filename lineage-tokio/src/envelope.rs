@@ -44,34 +44,44 @@ pub fn carried<T>(value: T) -> Carried<T> {
 #[track_caller]
 pub fn carried_by<T>(epoch: &Epoch, value: T) -> Carried<T> {
     task_id::install_hook();
-    Carried {
-        carrier: Carrier::new(epoch, CarrierKind::Envelope),
-        value,
-    }
+    Carried::new(value, Carrier::new(epoch, CarrierKind::Envelope))
 }
 
 /// A value on its way, with the epoch it is for. Made by [`carried`] and [`carried_by`].
 ///
-/// The envelope keeps its epoch alive. It ends in one of three ways, each of which is recorded:
-/// opened by [`open`](Self::open) or [`run`](Self::run), *received*; dropped together with its
-/// value, as when a receiver goes away, *abandoned*, which is no fault; or its value is taken out
-/// and goes on without the epoch ([`into_payload`](Self::into_payload)), which is `L05`.
+/// The envelope keeps its epoch alive. It ends in one of four ways, each of which is recorded:
+///
+/// * opened by [`open`](Self::open) or [`run`](Self::run): *received*;
+/// * dropped together with its value, as when a receiver goes away: *abandoned*, which is no fault. The
+///   value is dropped with the epoch current, so what its destructor launches is the epoch's;
+/// * taken back where it was made, since it could not be sent ([`take_back`](Self::take_back)):
+///   *abandoned* as well;
+/// * its value is taken out and goes on without the epoch ([`into_payload`](Self::into_payload)): `L05`.
 ///
 /// A clone is a handoff of its own, so an envelope may go through a broadcast or watch channel.
-#[derive(Debug, Clone)]
 #[must_use = "an envelope that is dropped counts as abandoned work"]
 pub struct Carried<T> {
-    // Dropped in this order: what the value's destructor does comes before the handoff's end.
-    value: T,
-    carrier: Carrier,
+    // `Some` until it is taken apart or dropped.
+    content: Option<(T, Carrier)>,
 }
 
 impl<T> Carried<T> {
+    fn new(value: T, carrier: Carrier) -> Self {
+        Self {
+            content: Some((value, carrier)),
+        }
+    }
+
+    fn take_apart(mut self) -> (T, Carrier) {
+        self.content.take().expect(WHOLE)
+    }
+
     /// Opens the envelope: the value, and the epoch to work for. Records that the handoff was
     /// received on this thread.
     pub fn open(self) -> (T, Epoch) {
         entered::sweep();
-        (self.value, self.carrier.open())
+        let (value, carrier) = self.take_apart();
+        (value, carrier.open())
     }
 
     /// Opens the envelope and works on its value with the epoch current.
@@ -85,32 +95,78 @@ impl<T> Carried<T> {
 
     /// The value, without opening the envelope.
     pub fn payload(&self) -> &T {
-        &self.value
+        &self.content.as_ref().expect(WHOLE).0
     }
 
     /// The value, to be changed, without opening the envelope.
     pub fn payload_mut(&mut self) -> &mut T {
-        &mut self.value
+        &mut self.content.as_mut().expect(WHOLE).0
     }
 
     /// Another value in the same envelope: still the same handoff.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Carried<U> {
-        Carried {
-            value: change(self.value),
-            carrier: self.carrier,
-        }
+        let (value, carrier) = self.take_apart();
+        Carried::new(change(value), carrier)
+    }
+
+    /// Takes the value back where the envelope was made, as when a channel is closed or full: the
+    /// handoff did not come about, and counts as abandoned.
+    ///
+    /// ```
+    /// use lineage_tokio::carried;
+    ///
+    /// let (queue, jobs) = std::sync::mpsc::channel();
+    /// drop(jobs);
+    /// let unsent = queue.send(carried("a prompt")).map_err(|error| error.0.take_back());
+    /// assert_eq!(unsent, Err("a prompt"));
+    /// ```
+    pub fn take_back(self) -> T {
+        self.take_apart().0
     }
 
     /// Takes the value out and leaves the epoch behind, knowingly: the handoff is neither received
     /// nor abandoned, and is reported as `L05`.
     pub fn into_payload(self) -> T {
-        self.carrier.forget();
-        self.value
+        let (value, carrier) = self.take_apart();
+        carrier.forget();
+        value
+    }
+}
+
+/// Why the content is there: what takes it out consumes the envelope.
+const WHOLE: &str = "an envelope has its content until it is taken apart or dropped";
+
+impl<T> Drop for Carried<T> {
+    fn drop(&mut self) {
+        if let Some((value, carrier)) = self.content.take() {
+            entered::sweep();
+            carrier.abandon_with(value);
+        }
+    }
+}
+
+impl<T: Clone> Clone for Carried<T> {
+    fn clone(&self) -> Self {
+        Self {
+            content: self.content.clone(),
+        }
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Carried<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let epoch = HasEpoch::epoch(self);
+        f.debug_struct("Carried")
+            .field("payload", self.payload())
+            .field("epoch", &epoch)
+            .finish()
     }
 }
 
 impl<T> HasEpoch for Carried<T> {
     fn epoch(&self) -> Option<LaunchEpoch> {
-        self.carrier.epoch()
+        self.content
+            .as_ref()
+            .and_then(|(_, carrier)| carrier.epoch())
     }
 }

@@ -1,20 +1,19 @@
 //! Futures that carry an epoch: current in every poll, and while the future is dropped.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
+use futures_core::future::FusedFuture;
 use lineage_core::Epoch;
+use lineage_core::future as core_future;
+pub use lineage_core::future::GiveEpoch;
 use lineage_core::observation::CarrierKind;
+use pin_project_lite::pin_project;
 
-#[cfg(feature = "record")]
-#[path = "future/recorded.rs"]
-mod in_epoch;
-#[cfg(not(feature = "record"))]
-#[path = "future/passed_through.rs"]
-mod in_epoch;
+use crate::{entered, task_id};
 
-pub use in_epoch::InEpoch;
-
-/// Gives epochs to futures. Needs no subscriber and no span.
+/// Gives epochs to futures. Needs no subscriber and no span, nor a tokio runtime.
 pub trait FutureExt: Future + Sized {
     /// Makes `epoch` current in every poll of this future, on whichever thread, and while the
     /// future is dropped: work that a destructor launches belongs to it too.
@@ -50,12 +49,7 @@ pub trait FutureExt: Future + Sized {
     /// ```
     #[track_caller]
     fn in_epoch(self, epoch: impl GiveEpoch) -> InEpoch<Self> {
-        let (epoch, owned) = epoch.give();
-        if owned {
-            InEpoch::owning(self, epoch, CarrierKind::Future)
-        } else {
-            InEpoch::sharing(self, epoch, CarrierKind::Future)
-        }
+        InEpoch::new(self, epoch, CarrierKind::Future)
     }
 
     /// Takes the epoch along that is current here. Shared, as in
@@ -69,29 +63,88 @@ pub trait FutureExt: Future + Sized {
 
 impl<F: Future> FutureExt for F {}
 
-/// An epoch as it is given to a future: [`Epoch`] by value, which the future then owns, or by
-/// reference, which it shares. Implemented for these two alone.
-pub trait GiveEpoch: sealed::Sealed {
-    #[doc(hidden)]
-    fn give(self) -> (Epoch, bool);
-}
+pin_project! {
+    /// A future, stream or sink with an epoch. Made by [`FutureExt`], [`StreamExt`](crate::StreamExt)
+    /// and [`SinkExt`](crate::SinkExt).
+    ///
+    /// It is whatever the value in it is: a value that is both a stream and a sink, as a web socket,
+    /// stays both.
+    #[must_use = "futures and streams do nothing unless they are polled"]
+    pub struct InEpoch<T> {
+        #[pin]
+        inner: core_future::InEpoch<T>,
+    }
 
-impl GiveEpoch for Epoch {
-    fn give(self) -> (Epoch, bool) {
-        (self, true)
+    impl<T> PinnedDrop for InEpoch<T> {
+        fn drop(_this: Pin<&mut Self>) {
+            // The value itself is dropped after this, in its epoch.
+            entered::sweep();
+        }
     }
 }
 
-impl GiveEpoch for &Epoch {
-    fn give(self) -> (Epoch, bool) {
-        (self.clone(), false)
+impl<T> InEpoch<T> {
+    #[track_caller]
+    #[inline]
+    pub(crate) fn new(value: T, epoch: impl GiveEpoch, kind: CarrierKind) -> Self {
+        task_id::install_hook();
+        Self {
+            inner: core_future::InEpoch::new(value, epoch, kind),
+        }
+    }
+
+    #[track_caller]
+    #[inline]
+    pub(crate) fn sharing(value: T, epoch: Epoch, kind: CarrierKind) -> Self {
+        task_id::install_hook();
+        Self {
+            inner: core_future::InEpoch::sharing(value, epoch, kind),
+        }
+    }
+
+    /// The epoch that the future works for; inert if there is none.
+    pub fn epoch(&self) -> &Epoch {
+        self.inner.epoch()
+    }
+
+    /// Polls the value, in whichever way, with its epoch current.
+    #[inline]
+    pub(crate) fn resume<R>(
+        self: Pin<&mut Self>,
+        poll: impl FnOnce(Pin<&mut T>) -> Poll<R>,
+    ) -> Poll<R> {
+        entered::sweep();
+        self.project().inner.resume(poll)
+    }
+
+    /// Says that the work is done.
+    pub(crate) fn finish(self: Pin<&mut Self>) {
+        self.project().inner.finish();
+    }
+
+    pub(crate) fn value(&self) -> Option<&T> {
+        self.inner.value()
     }
 }
 
-mod sealed {
-    use lineage_core::Epoch;
+impl<F: Future> Future for InEpoch<F> {
+    type Output = F::Output;
 
-    pub trait Sealed {}
-    impl Sealed for Epoch {}
-    impl Sealed for &Epoch {}
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        entered::sweep();
+        self.project().inner.poll(context)
+    }
+}
+
+impl<F: FusedFuture> FusedFuture for InEpoch<F> {
+    fn is_terminated(&self) -> bool {
+        self.value().is_none_or(FusedFuture::is_terminated)
+    }
+}
+
+impl<T> std::fmt::Debug for InEpoch<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.inner.fmt(f)
+    }
 }

@@ -102,16 +102,22 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod channel;
+mod closure;
 mod entered;
 mod envelope;
 mod future;
 mod layer;
 mod span;
 mod spawn;
+mod stream;
 mod task_id;
 
+pub use channel::{SendCarried, SendCarriedAsync, TrySendCarried};
+pub use closure::{carried_fn, carried_fn_mut};
 pub use envelope::{Carried, carried, carried_by};
 pub use future::{FutureExt, GiveEpoch, InEpoch};
 pub use layer::{EPOCH_FIELD, LineageExt, LineageLayer};
 pub use span::{SpanEpochError, SpanEpochErrorKind, SpanExt};
-pub use spawn::{spawn, spawn_blocking};
+pub use spawn::{JoinSetExt, LocalSetExt, RuntimeExt, spawn, spawn_blocking, spawn_local};
+pub use stream::{SinkExt, StreamExt};
