@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Cursor, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -90,7 +90,8 @@ impl<'scope> Blocks<'scope> {
             from,
             count: bytes_read,
         };
-        scope.spawn(move || {
+        let reader = Builder::new().name("kineto-reader".to_owned());
+        let started = reader.spawn_scoped(scope, move || {
             let end = fill_blocks(counted, text_bytes_at_most, &give, &take);
             // Nobody waits for it any more: the parser has given up on the file.
             let _ = give.send(Err(end));
@@ -99,7 +100,7 @@ impl<'scope> Blocks<'scope> {
             full,
             empty,
             bytes_read,
-            ended: None,
+            ended: started.err().map(End::Unreadable),
         }
     }
 

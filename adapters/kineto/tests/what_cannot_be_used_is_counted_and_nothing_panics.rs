@@ -140,6 +140,23 @@ fn a_field_that_cannot_be_used_is_left_out_and_counted() {
 }
 
 #[test]
+fn a_queued_time_is_counted_and_not_used() {
+    let queued = |time: &str| {
+        kernel("5", "1", "7").replace(r#""device""#, &format!(r#""queued": {time}, "device""#))
+    };
+    for (time, times) in [
+        ("0", None),
+        ("1606910596350464", Some(&1)),
+        ("NaN", Some(&1)),
+    ] {
+        let recording = beside_a_sound_event(&queued(time));
+        let others = &recording.holdings().others;
+        assert_eq!(others.get("queued times (not used)"), times, "{time}");
+        assert_eq!(traces::operations(&recording).swap_remove(0).queued, None);
+    }
+}
+
+#[test]
 fn sizes_may_be_the_text_of_a_list() {
     let event = r#"{"ph": "X", "cat": "kernel", "name": "tried", "ts": 5, "args": {"device": 0,
         "stream": 0, "correlation": 7, "grid": "[4, 5, 6]", "block": [32]}}"#;
