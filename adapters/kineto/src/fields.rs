@@ -51,9 +51,11 @@ impl<'t> Text<'t> {
     /// loss of its record.
     pub(crate) fn decode(self) -> Cow<'t, str> {
         if self.has_escapes {
-            Cow::Owned(unescape(self.bytes))
-        } else {
-            String::from_utf8_lossy(self.bytes)
+            return Cow::Owned(unescape(self.bytes));
+        }
+        match std::str::from_utf8(self.bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(self.bytes),
         }
     }
 
