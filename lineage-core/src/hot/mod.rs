@@ -66,7 +66,7 @@ impl Handle {
 
     /// A handle of what is current here, if that is an epoch and still live.
     pub(crate) fn current() -> Option<Self> {
-        let (packed, place) = thread::current_place()?;
+        let (packed, place) = thread::inherited()?;
         let epoch = packed.unpack().epoch()?;
         if !slab::acquire(place) {
             return None;

@@ -163,6 +163,26 @@ pub(crate) fn in_boundary() -> bool {
         .unwrap_or(false)
 }
 
+/// What is current on this thread, for work that is to go on with it elsewhere.
+///
+/// Where another task than the running one entered the scope, as when a guard was held across an
+/// await, what is current is stale, and the work takes the wrong epoch along. That is W07.
+pub(crate) fn inherited() -> Option<(PackedEpoch, Place)> {
+    let top = |state: &ThreadState| {
+        let entries = state.entries.borrow();
+        entries
+            .iter()
+            .rev()
+            .find(|entry| !entry.state.tombstone)
+            .copied()
+    };
+    let top = STATE.try_with(top).ok().flatten()?;
+    if top.task != 0 && top.task != hook::task_number() {
+        misuse(MisuseKind::ScopeAcrossTasks, top.packed, top.token);
+    }
+    Some((top.packed, top.place))
+}
+
 /// How a scope is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entering {

@@ -345,7 +345,8 @@ pub enum MisuseKind {
     ScopeUnbalanced,
     /// A scope was still open when its thread ended.
     ScopeLeaked,
-    /// A scope was entered in one task and ended in another: held across an await.
+    /// A scope was entered in one task, and in another it ended or was taken along: held across an
+    /// await.
     ScopeAcrossTasks,
     /// CUPTI's stack held another's id where ours was due.
     ForeignExternalId,
