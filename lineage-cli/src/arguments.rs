@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lineage_core::fault::FaultCode;
 
-use crate::doctor::Trial;
-
 /// Whose request was this GPU work? Checks recordings of launch lineage.
 #[derive(Debug, Parser)]
 #[command(name = "lineage", version, after_help = EXIT_CODES)]
@@ -26,6 +24,9 @@ pub(crate) enum Command {
     /// Derive every join of a recording anew, and say what is lost, wrong or impossible
     #[command(after_help = EXIT_CODES)]
     Validate(Validate),
+    /// Say what recordings hold, what evidence they lack, and what that leaves open
+    #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
+    Show(Show),
     /// Say what works on this machine, what recordings made here will not know, and how to get it
     #[command(
         after_help = "exit codes: 0 device evidence can be recorded here, 1 it cannot, 2 bad use"
@@ -33,21 +34,53 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Say what a fault code means, how it comes about, and how to find and mend it
     Explain(Explain),
+    /// Print the JSON Schema of an output, or of a ledger's lines
+    Schema {
+        /// Which
+        #[arg(value_enum)]
+        of: Described,
+    },
+    /// Print a shell's completion script
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print a man page: `lineage man validate | man -l -`
+    Man {
+        /// The subcommand; without one, the page of `lineage` itself
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
+}
+
+/// What a JSON Schema is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Described {
+    /// A line of a JSON-lines ledger
+    Ledger,
+    /// The object of `lineage validate --json`
+    Validate,
+    /// The object of `lineage show --json`
+    Show,
+    /// The object of `lineage doctor --json`
+    Doctor,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Fail where no operation was joined to an epoch: nothing is asserted of such a recording
-    #[arg(long)]
-    pub(crate) require_joins: bool,
-
-    /// JSON-lines ledgers; each is read into memory
+    /// JSON-lines ledgers, SQLite exports of Nsight Systems, Kineto traces (JSON, plain or gzipped)
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Print one JSON object per file instead of tables
+    /// Print one JSON object per file instead of tables; `lineage schema validate` describes it
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Fail where no operation was joined to an epoch (in another tool's recording without
+    /// `--epochs-from`: to a call), since nothing is asserted of such a recording
+    #[arg(long)]
+    pub(crate) require_joins: bool,
 
     /// Findings to list for each fault code; all are counted
     #[arg(long, default_value_t = 5, value_name = "COUNT")]
@@ -56,6 +89,56 @@ pub(crate) struct Validate {
     /// Error of the device's clock against the host's, in nanoseconds
     #[arg(long, default_value_t = 5_000, value_name = "NS")]
     pub(crate) clock_error_ns: u64,
+
+    /// Validate a trace that is cut short as far as it goes, instead of refusing it
+    #[arg(long)]
+    pub(crate) partial: bool,
+
+    #[command(flatten)]
+    pub(crate) candidates: Candidates,
+}
+
+/// Which ranges of another tool's recording become candidate epochs.
+#[derive(Debug, Args)]
+pub(crate) struct Candidates {
+    /// Take these ranges of another tool's recording as epochs; they are candidates, and never due
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) epochs_from: Option<EpochSource>,
+
+    /// Only ranges whose text contains this
+    #[arg(long, requires = "epochs_from", value_name = "TEXT")]
+    pub(crate) epoch_name: Option<String>,
+}
+
+impl Candidates {
+    /// No candidates.
+    pub(crate) const fn none() -> Self {
+        Self {
+            epochs_from: None,
+            epoch_name: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EpochSource {
+    /// NVTX ranges
+    Nvtx,
+    /// Annotations, as PyTorch's record_function makes them
+    Annotations,
+    /// Ranges with a request id in their arguments or name
+    RequestIds,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// JSON-lines ledgers, SQLite exports of Nsight Systems, Kineto traces (JSON, plain or gzipped)
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object per file instead of text; `lineage schema show` describes it
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -70,10 +153,6 @@ pub(crate) struct Doctor {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
-
-    /// Try one of NVIDIA's libraries in this very process; for the doctor's own use
-    #[arg(long, hide = true, value_name = "WHAT")]
-    pub(crate) trial: Option<Trial>,
 }
 
 fn fault_code(text: &str) -> Result<FaultCode, String> {

@@ -4,7 +4,8 @@ use lineage_core::fault::FaultCode;
 
 use crate::FINE;
 use crate::arguments::Explain;
-use crate::terminal::{FAULT, HEADING, Terminal, wrap};
+use crate::terminal::{FAULT, HEADING, Terminal};
+use crate::text::wrap;
 
 /// Prints a code's page, or the list of all codes.
 pub(crate) fn run(arguments: &Explain, terminal: &mut Terminal) -> u8 {

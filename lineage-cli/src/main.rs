@@ -1,14 +1,16 @@
-//! The command `lineage`: checks recordings of launch lineage, and explains what it finds.
+//! The command `lineage`: checks recordings of launch lineage and of other tools, shows what they
+//! hold, and explains what it finds.
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod doctor;
 mod explain;
-mod joins;
-mod load;
-mod refusal;
-mod render;
+mod input;
+mod schema;
+mod shell;
+mod show;
 mod terminal;
+mod text;
 mod validate;
 
 use std::process::ExitCode;
@@ -31,8 +33,12 @@ fn main() -> ExitCode {
     let mut terminal = Terminal::new();
     let code = match arguments.command {
         Command::Validate(validate) => validate::run(&validate, &mut terminal),
+        Command::Show(show) => show::run(&show, &mut terminal),
         Command::Doctor(doctor) => doctor::run(&doctor, &mut terminal),
         Command::Explain(explain) => explain::run(&explain, &mut terminal),
+        Command::Schema { of } => schema::run(of, &mut terminal),
+        Command::Completions { shell } => shell::completions(shell, &mut terminal),
+        Command::Man { command } => shell::man(command.as_deref(), &mut terminal),
     };
     ExitCode::from(code)
 }

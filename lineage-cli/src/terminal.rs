@@ -5,7 +5,7 @@ use std::io::{self, Write};
 pub(crate) use clap::builder::styling::Style;
 use clap::builder::styling::{AnsiColor, Effects};
 
-/// Columns where there is no terminal.
+/// Columns where there is no terminal and COLUMNS says nothing.
 const WITHOUT_TERMINAL: usize = 100;
 /// Columns beyond which text is hard to read.
 const WIDEST: usize = 120;
@@ -28,7 +28,11 @@ pub(crate) struct Terminal {
 impl Terminal {
     pub(crate) fn new() -> Self {
         let size = console::Term::stdout().size_checked();
-        let width = size.map_or(WITHOUT_TERMINAL, |(_, columns)| usize::from(columns));
+        let width = size.map(|(_, columns)| usize::from(columns)).or_else(|| {
+            let columns = std::env::var("COLUMNS").ok()?;
+            columns.parse().ok()
+        });
+        let width = width.unwrap_or(WITHOUT_TERMINAL);
         Self {
             out: anstream::stdout(),
             err: anstream::stderr(),
@@ -51,61 +55,5 @@ impl Terminal {
     pub(crate) fn complain(&mut self, text: &str) {
         let text = format!("{FAULT}lineage:{FAULT:#} {text}\n");
         let _ = self.err.write_all(text.as_bytes());
-    }
-}
-
-/// Breaks a text into lines of at most so many columns, at spaces. A word that is longer stays
-/// whole: a path or an id is of no use in two parts.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let Some(line) = lines.last_mut() else { break };
-        let width = console::measure_text_width(line);
-        if width > 0 && width + 1 + console::measure_text_width(word) > columns {
-            lines.push(word.to_owned());
-        } else {
-            if width > 0 {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
-}
-
-/// A text under a label: the label on the left, the lines of the text beside it.
-pub(crate) fn labelled(
-    indent: usize,
-    label: &str,
-    label_columns: usize,
-    text: &str,
-    width: usize,
-) -> String {
-    let left = indent + label_columns + 1;
-    let mut out = String::new();
-    for (number, line) in wrap(text, width.saturating_sub(left).max(20))
-        .iter()
-        .enumerate()
-    {
-        let label = if number == 0 { label } else { "" };
-        out += &format!(
-            "{:indent$}{FAINT}{label:<label_columns$}{FAINT:#} {line}\n",
-            ""
-        );
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_broken_at_spaces_and_long_words_stay_whole() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("a_very_long_path x", 5), ["a_very_long_path", "x"]);
-        assert_eq!(wrap("", 5), [""]);
-        // Wide characters take two columns each.
-        assert_eq!(wrap("日本 語", 5), ["日本", "語"]);
     }
 }

@@ -20,8 +20,7 @@ use crate::{FAULTS, FINE};
 
 use check::{Check, State};
 use machine::Machine;
-pub(crate) use trial::Trial;
-use trial::{CuptiAnswer, DriverAnswer, Outcome, try_apart};
+use trial::{CuptiAnswer, DriverAnswer, Outcome, Trial, try_apart};
 
 /// Schema of the object.
 const SCHEMA: u32 = 1;
@@ -39,7 +38,7 @@ struct Diagnosis {
 
 /// Exits with 0 where device evidence can be recorded, with 1 where not.
 pub(crate) fn run(arguments: &Doctor, terminal: &mut Terminal) -> u8 {
-    if let Some(trial) = arguments.trial {
+    if let Some(trial) = Trial::asked_for() {
         terminal.print(&trial::line(trial));
         return FINE;
     }
@@ -47,8 +46,7 @@ pub(crate) fn run(arguments: &Doctor, terminal: &mut Terminal) -> u8 {
     let cupti: Outcome<CuptiAnswer> = try_apart(Trial::Cupti);
     let diagnosis = diagnose(&Machine::this(), &driver, &cupti);
     let text = if arguments.json {
-        // Nothing in it can fail to be written: keys are text, numbers whole.
-        serde_json::to_string(&diagnosis).unwrap_or_default() + "\n"
+        crate::text::json_line(&diagnosis)
     } else {
         render::text(&diagnosis, terminal.width())
     };

@@ -2,7 +2,8 @@
 
 use super::Diagnosis;
 use super::check::State;
-use crate::terminal::{FAINT, FAULT, HEADING, SOUND, Style, UNSURE, wrap};
+use crate::terminal::{FAINT, FAULT, HEADING, SOUND, Style, UNSURE};
+use crate::text::wrap;
 
 /// Columns of the state, and of the name beside it.
 const STATE: usize = 7;

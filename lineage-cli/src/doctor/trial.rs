@@ -5,10 +5,11 @@ use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use lineage_validator::printable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::text::json_line;
 
 /// A library may take this long. A driver that has to wake its devices takes seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -17,13 +18,33 @@ const MOST_BYTES: u64 = 1 << 20;
 /// What the line with the answer begins with. The libraries print lines of their own.
 const ANSWER: &str = "lineage-trial: ";
 
+/// Environment variable by which the doctor asks itself, in another process, to make a trial.
+const ASKED: &str = "LINEAGE_DOCTOR_TRIAL";
+
 /// What is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trial {
     /// Load the driver, and initialise it.
     Driver,
     /// Load CUPTI, and start and end a session.
     Cupti,
+}
+
+impl Trial {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Driver => "driver",
+            Self::Cupti => "cupti",
+        }
+    }
+
+    /// The trial that this process was started for.
+    pub(crate) fn asked_for() -> Option<Self> {
+        let asked = std::env::var(ASKED).ok()?;
+        [Self::Driver, Self::Cupti]
+            .into_iter()
+            .find(|trial| trial.name() == asked)
+    }
 }
 
 /// What the driver answered.
@@ -66,16 +87,13 @@ pub(crate) enum Outcome<T> {
 
 /// Makes a trial in a process of its own.
 pub(crate) fn try_apart<T: DeserializeOwned>(trial: Trial) -> Outcome<T> {
-    let name = match trial {
-        Trial::Driver => "driver",
-        Trial::Cupti => "cupti",
-    };
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return Outcome::Died(format!("this program's file is not known: {error}")),
     };
     let child = Command::new(program)
-        .args(["doctor", "--trial", name])
+        .arg("doctor")
+        .env(ASKED, trial.name())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -138,11 +156,10 @@ fn ending(status: ExitStatus) -> String {
 /// The trial's side: does it, and gives the answer as a line.
 pub(crate) fn line(trial: Trial) -> String {
     let answer = match trial {
-        Trial::Driver => serde_json::to_string(&driver()),
-        Trial::Cupti => serde_json::to_string(&cupti()),
+        Trial::Driver => json_line(&driver()),
+        Trial::Cupti => json_line(&cupti()),
     };
-    // Nothing in either can fail to be written: keys are text, numbers whole.
-    format!("{ANSWER}{}\n", answer.unwrap_or_default())
+    format!("{ANSWER}{answer}")
 }
 
 fn driver() -> DriverAnswer {

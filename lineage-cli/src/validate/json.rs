@@ -1,13 +1,16 @@
 //! The JSON object. Its fields are stable: `schema` rises when one changes its meaning or goes.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use lineage_core::fault::FaultCode;
-use lineage_validator::{About, Counts, Finding, Validation};
+use lineage_validator::{About, Counts, Finding};
 use serde::Serialize;
 
-use crate::joins::nothing_joined;
-use crate::load::Ledger;
+use super::examine::{Examined, Origin, Process, Replays};
+use super::joins;
+use crate::input::{Read, Refusal};
+use crate::text::json_line;
 
 /// Schema of the object.
 const SCHEMA: u32 = 1;
@@ -16,16 +19,45 @@ const SCHEMA: u32 = 1;
 struct Object<'a> {
     schema: u32,
     file: String,
-    ledger: LedgerObject<'a>,
+    format: &'static str,
+    ledger: Option<LedgerObject<'a>>,
+    import: Option<ImportObject<'a>>,
     sound: bool,
     operations_with_epoch: u64,
     nothing_joined_because: Option<String>,
+    no_device_activity: bool,
     summary: Summary<'a>,
+    processes: Vec<ProcessObject<'a>>,
+    graph_replays: Option<Replays>,
     faults: BTreeMap<&'static str, u64>,
     faults_by_session: BTreeMap<&'static str, u64>,
     findings: Vec<FindingObject<'a>>,
     findings_not_listed: u64,
     meaning: &'static str,
+}
+
+#[derive(Serialize)]
+struct ImportObject<'a> {
+    recorder: String,
+    version: Option<&'a str>,
+    candidate_epochs: bool,
+    skipped: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Serialize)]
+struct ProcessObject<'a> {
+    process: u32,
+    pid: Option<u64>,
+    rank: Option<u32>,
+    name: Option<&'a str>,
+    summary: Summary<'a>,
+}
+
+#[derive(Serialize)]
+struct RefusedObject {
+    schema: u32,
+    file: String,
+    error: String,
 }
 
 #[derive(Serialize)]
@@ -47,19 +79,25 @@ struct LedgerObject<'a> {
 #[derive(Serialize)]
 struct Summary<'a> {
     api_calls: u64,
+    calls: u64,
     kernels: u64,
     memcpys: u64,
     memsets: u64,
+    graphs: u64,
     joined_kernels: u64,
     joined_memcpys: u64,
     joined_memsets: u64,
+    joined_graphs: u64,
     activity_without_launch: u64,
     launch_without_activity: u64,
+    asked_for_by_no_call: u64,
     before_recording: u64,
     operations_after_recording: u64,
     after_recording: u64,
     failed_calls: u64,
     maybe_without_operation: u64,
+    maybe_captured: u64,
+    operations_not_collected: u64,
     calls_without_operation: u64,
     without_operation_due: u64,
     bound: u64,
@@ -154,62 +192,107 @@ struct LineObject<'a> {
     text: &'a str,
 }
 
-/// One line with the object.
-pub(crate) fn json(ledger: &Ledger, validation: &Validation) -> String {
+/// One line with the object of a validated file.
+pub(super) fn object(examined: &Examined) -> String {
+    let validation = &examined.whole;
     let codes = |counts: &BTreeMap<FaultCode, u64>| {
         counts
             .iter()
             .map(|(code, count)| (code.code(), *count))
             .collect()
     };
-    let object = Object {
+    let (ledger, import) = match &examined.origin {
+        Origin::Ledger { read, .. } => (Some(ledger_object(read)), None),
+        Origin::Import { holdings, epochs } => {
+            let skipped = holdings.skipped.iter();
+            let import = ImportObject {
+                recorder: holdings.recorder.to_string(),
+                version: holdings.version.as_deref(),
+                candidate_epochs: *epochs,
+                skipped: skipped.map(|(why, count)| (why.name(), *count)).collect(),
+            };
+            (None, Some(import))
+        }
+    };
+    json_line(&Object {
         schema: SCHEMA,
-        file: ledger.file.display().to_string(),
-        ledger: LedgerObject {
-            schema: ledger.header.schema,
-            process: ledger.header.process.to_string(),
-            service: &ledger.header.service,
-            writer: &ledger.header.writer,
-            complete: ledger.summary.is_complete(),
-            last_line_truncated: ledger.summary.last_line_truncated,
-            observations: ledger.summary.read.observations,
-            rows: ledger.summary.read.rows,
-            faults: ledger.summary.read.faults,
-            not_written: ledger.summary.not_written,
-            skipped: &ledger.summary.unknown_kinds,
-        },
+        file: examined.file.display().to_string(),
+        format: examined.format.name(),
+        ledger,
+        import,
         sound: validation.is_sound(),
         operations_with_epoch: validation.operations_with_epoch(),
-        nothing_joined_because: nothing_joined(ledger, validation),
+        nothing_joined_because: joins::none(examined),
+        no_device_activity: joins::no_device_activity(examined).is_some(),
         summary: summary(&validation.counts),
+        processes: examined.processes.iter().map(process).collect(),
+        graph_replays: examined.replays,
         faults: codes(&validation.fault_counts),
         faults_by_session: codes(&validation.session_faults),
         findings: validation.faults.iter().map(finding).collect(),
         findings_not_listed: validation.not_listed,
         meaning: "sound means that the records agree with one another; only truth can tell whether they are right",
-    };
-    // Nothing in the object can fail to be written: its keys are text, and its numbers whole.
-    let mut line = serde_json::to_string(&object).unwrap_or_default();
-    line.push('\n');
-    line
+    })
+}
+
+/// One line with the object of a file that could not be read.
+pub(super) fn refused(file: &Path, refusal: &Refusal) -> String {
+    json_line(&RefusedObject {
+        schema: SCHEMA,
+        file: file.display().to_string(),
+        error: refusal.to_string(),
+    })
+}
+
+fn ledger_object(read: &Read) -> LedgerObject<'_> {
+    let (header, summary) = (&read.header, &read.summary);
+    LedgerObject {
+        schema: header.schema,
+        process: header.process.to_string(),
+        service: &header.service,
+        writer: &header.writer,
+        complete: summary.is_complete(),
+        last_line_truncated: summary.last_line_truncated,
+        observations: summary.read.observations,
+        rows: summary.read.rows,
+        faults: summary.read.faults,
+        not_written: summary.not_written,
+        skipped: &summary.unknown_kinds,
+    }
+}
+
+fn process(process: &Process) -> ProcessObject<'_> {
+    ProcessObject {
+        process: process.ordinal.0,
+        pid: process.pid,
+        rank: process.rank,
+        name: process.name.as_deref(),
+        summary: summary(&process.counts),
+    }
 }
 
 fn summary(counts: &Counts) -> Summary<'_> {
     Summary {
         api_calls: counts.api_calls,
+        calls: counts.calls,
         kernels: counts.kernels,
         memcpys: counts.memcpys,
         memsets: counts.memsets,
+        graphs: counts.graphs,
         joined_kernels: counts.joined_kernels,
         joined_memcpys: counts.joined_memcpys,
         joined_memsets: counts.joined_memsets,
+        joined_graphs: counts.joined_graphs,
         activity_without_launch: counts.activity_without_launch,
         launch_without_activity: counts.launch_without_activity,
+        asked_for_by_no_call: counts.asked_for_by_no_call,
         before_recording: counts.before_recording,
         operations_after_recording: counts.operations_after_recording,
         after_recording: counts.after_recording,
         failed_calls: counts.failed_calls,
         maybe_without_operation: counts.maybe_without_operation,
+        maybe_captured: counts.maybe_captured,
+        operations_not_collected: counts.operations_not_collected,
         calls_without_operation: counts.calls_without_operation,
         without_operation_due: counts.without_operation_due,
         bound: counts.bound,

@@ -1,0 +1,40 @@
+//! Files: what one is, and what it holds.
+
+mod import;
+mod ledger;
+mod progress;
+mod refusal;
+mod sniff;
+
+use std::fs::File;
+use std::path::Path;
+
+pub(crate) use import::{Imported, import};
+pub(crate) use ledger::{Ledger, Read, load, read};
+pub(crate) use progress::Progress;
+pub(crate) use refusal::Refusal;
+pub(crate) use sniff::Format;
+
+/// Opens a file as far as to see what it is.
+pub(crate) fn format(path: &Path) -> Result<Format, Refusal> {
+    let open = |source| Refusal::Open {
+        file: path.to_owned(),
+        source,
+    };
+    let mut file = File::open(path).map_err(open)?;
+    if file.metadata().map_err(open)?.is_dir() {
+        return Err(Refusal::Directory {
+            file: path.to_owned(),
+        });
+    }
+    match sniff::sniff(&mut file).map_err(open)? {
+        Ok(format) => Ok(format),
+        Err(sniff::Unknown::Empty) => Err(Refusal::Empty {
+            file: path.to_owned(),
+        }),
+        Err(sniff::Unknown::LooksLike(looks_like)) => Err(Refusal::NotARecording {
+            file: path.to_owned(),
+            looks_like: sniff::by_name(path).unwrap_or(looks_like),
+        }),
+    }
+}
