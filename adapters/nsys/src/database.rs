@@ -24,7 +24,9 @@ use crate::{ImportError, Limits};
 /// The longest value that is read.
 pub(crate) const LONGEST_VALUE_BYTES: i32 = 16 << 20;
 /// Tables, views, indices and triggers that a schema may have. A full export has about 200.
-const MOST_SCHEMA_OBJECTS: i32 = 5_000;
+const MOST_SCHEMA_OBJECTS: i32 = 2_000;
+/// Bytes of a statement, those of the schema too. The longest of an export has 6,000.
+const LONGEST_STATEMENT_BYTES: i32 = 50_000;
 
 /// An open database.
 pub(crate) struct Database {
@@ -163,7 +165,7 @@ fn restrict(connection: &mut Connection) -> rusqlite::Result<()> {
     }
     for (limit, most) in [
         (Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES),
-        (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, LONGEST_STATEMENT_BYTES),
         (Limit::SQLITE_LIMIT_COLUMN, 500),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 50),
         (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 2),

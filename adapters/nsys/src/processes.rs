@@ -56,7 +56,7 @@ impl Processes {
             {
                 let description = Description {
                     pid: pid.number().unwrap_or(None),
-                    name: text::of(name, text::NAME_BYTES),
+                    name: text::of(name, text::NOTE_BYTES),
                 };
                 processes
                     .described
