@@ -110,6 +110,8 @@ mod future;
 mod layer;
 mod span;
 mod spawn;
+#[cfg(tokio_unstable)]
+mod spawn_watch;
 mod stream;
 mod task_id;
 
@@ -120,4 +122,6 @@ pub use future::{FutureExt, GiveEpoch, InEpoch};
 pub use layer::{EPOCH_FIELD, LineageExt, LineageLayer};
 pub use span::{SpanEpochError, SpanEpochErrorKind, SpanExt};
 pub use spawn::{JoinSetExt, LocalSetExt, RuntimeExt, spawn, spawn_blocking, spawn_local};
+#[cfg(tokio_unstable)]
+pub use spawn_watch::{LostSpawn, LostSpawns, SpawnWatch};
 pub use stream::{SinkExt, StreamExt};
