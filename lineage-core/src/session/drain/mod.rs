@@ -220,6 +220,7 @@ struct Run {
 impl Run {
     fn run(mut self) {
         let mut flushed = Instant::now();
+        self.pipeline.take_in_start();
         loop {
             let more = self.pipeline.collect();
             while let Some(command) = self.inbox.take() {

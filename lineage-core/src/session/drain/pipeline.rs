@@ -66,6 +66,17 @@ impl Pipeline {
         self.backlog.push_back(Observation::live(event));
     }
 
+    /// Takes what the source says of its own start, before the first ring is read: a call does not
+    /// name its session, and belongs to the one that is known to run.
+    pub(super) fn take_in_start(&mut self) {
+        let Self {
+            source, backlog, ..
+        } = self;
+        if let Some(source) = source {
+            source.drain(&mut |observation| backlog.push_back(observation));
+        }
+    }
+
     /// One pass: everything that is there by now goes all the way. `true` if more came meanwhile
     /// than could be handed on.
     pub(super) fn collect(&mut self) -> bool {
