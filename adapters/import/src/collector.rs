@@ -17,6 +17,7 @@ use crate::given::{
 use crate::holdings::{Holdings, ProcessHoldings, TOLD_APART};
 use crate::names::{NameId, Names};
 use crate::recording::Recording;
+use crate::request::request_in;
 use crate::settings::{EpochsFrom, Settings};
 use crate::skip::Skip;
 use crate::spool::{Spool, by_correlation, by_time};
@@ -100,6 +101,12 @@ impl Collector {
             self.skip(Skip::NameNotKept);
         }
         id
+    }
+
+    /// The request's id in a range's text, kept as a name.
+    pub fn request_in(&mut self, text: NameId) -> Option<NameId> {
+        let text = self.names.text(text);
+        request_in(&text).map(|id| self.name(id))
     }
 
     /// A process; the importer knows which of its own numbers it has.

@@ -37,6 +37,7 @@ mod given;
 mod holdings;
 mod names;
 mod recording;
+mod request;
 mod settings;
 mod skip;
 mod slices;
@@ -53,6 +54,7 @@ pub use given::{
 pub use holdings::{Holdings, ProcessHoldings, StreamKey};
 pub use names::NameId;
 pub use recording::Recording;
+pub use request::{is_request_key, request_in};
 pub use settings::{EpochsFrom, Settings};
 pub use skip::Skip;
 pub use slices::{Slice, Slices};

@@ -1,8 +1,9 @@
 //! What an event's `args` hold, as far as a join or a reader of it needs them.
 
+use lineage_import::is_request_key;
+
 use crate::fields::{Malformed, Members, Text, Value};
 use crate::number::is_not_finite;
-use crate::request::is_request_key;
 
 /// Members of `args`, as they stand in the text; `null` is the same as none.
 #[derive(Debug, Default)]

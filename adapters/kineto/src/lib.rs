@@ -58,7 +58,6 @@ mod input;
 mod number;
 mod ranges;
 mod records;
-mod request;
 mod scan;
 mod settings;
 mod window;

@@ -11,7 +11,6 @@ use crate::category::Category;
 use crate::event::Event;
 use crate::fields::{Members, Text, Value};
 use crate::number::{NumberFault, microseconds, whole};
-use crate::request::request_in;
 
 /// What CUPTI says where there is no stream.
 const NO_STREAM: u32 = u32::MAX;
@@ -173,7 +172,7 @@ impl Records {
         let request = match event.args.request {
             Some(Value::Text(id)) => Some(self.collector.name(&id.decode())),
             Some(Value::Bare(id)) => Some(self.collector.name(&String::from_utf8_lossy(id))),
-            _ => request_in(&name).map(|id| self.collector.name(id)),
+            _ => self.collector.request_in(text),
         };
         let tid = self.thread(event.thread);
         self.collector.range(Range {

@@ -33,7 +33,8 @@ fn read_ranges(
     pass: Pass,
 ) -> Result<(), ImportError> {
     let settings = reading.collector.settings();
-    let wanted = (settings.epochs_from == EpochsFrom::Nvtx).then(|| Wanted {
+    let by_request = settings.epochs_from == EpochsFrom::RequestIds;
+    let wanted = (by_request || settings.epochs_from == EpochsFrom::Nvtx).then(|| Wanted {
         part: settings.epoch_name.clone(),
     });
     let (mut marks, mut others) = (0, 0);
@@ -69,7 +70,9 @@ fn read_ranges(
                 start_ns,
                 end_ns,
                 kind,
-                request: None,
+                request: by_request
+                    .then(|| reading.collector.request_in(text))
+                    .flatten(),
             };
             Ok(reading.collector.range(range)?)
         })

@@ -457,6 +457,18 @@ fn ranges_have_their_text_in_the_row_or_by_number() {
     assert_eq!(holdings.others["NVTX marks"], 1);
     assert_eq!(holdings.others["NVTX names and domains"], 1);
     assert_eq!(declared, ["request 11", "request 12"]);
+
+    // By their requests' ids, the same two are the epochs 11 and 12.
+    let by_request = Settings::default().epochs_from(EpochsFrom::RequestIds);
+    let recording = export.import_with(by_request).expect("an export");
+    let declared: Vec<_> = observations(&recording)
+        .into_iter()
+        .filter_map(|seen| match seen.event {
+            Event::Declared(declared) => Some(declared.name.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(declared, ["11", "12"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! How fast a trace is imported, and in how much memory:
-//! `cargo run --release -p lineage-kineto --example throughput -- FILE…`
+//! `cargo run --release -p lineage-kineto --example kineto_throughput -- FILE…`
 //!
 //! Megabytes are of the decompressed text. The peak of memory is the whole process's (`VmHWM` of
 //! Linux), so give one file if it matters.

@@ -1,4 +1,4 @@
-//! The request that an annotation was made for, where a server wrote its id into it.
+//! The request that a range was made for, where a server wrote its id into its text.
 //!
 //! There is no convention that all servers share. What is taken for an id: the value of a member
 //! `request_id`, `req_id` or `rid` of an event's `args`; and in a name the words that follow
@@ -6,7 +6,7 @@
 //! `request` and a number (`request 123`, `request #123`).
 
 /// Whether a member of `args` with this name holds a request's id.
-pub(crate) fn is_request_key(key: &[u8]) -> bool {
+pub fn is_request_key(key: &[u8]) -> bool {
     [
         &b"request_id"[..],
         b"req_id",
@@ -18,8 +18,8 @@ pub(crate) fn is_request_key(key: &[u8]) -> bool {
     .any(|name| key.eq_ignore_ascii_case(name))
 }
 
-/// The request's id in an annotation's name.
-pub(crate) fn request_in(name: &str) -> Option<&str> {
+/// The request's id in a range's text.
+pub fn request_in(name: &str) -> Option<&str> {
     let bytes = name.as_bytes();
     let mut from = 0;
     while let Some(length) = word_length(&bytes[from..]) {

@@ -1,7 +1,7 @@
 //! How fast an export is imported, and in how much memory:
 //!
 //! ```sh
-//! cargo run --release -p lineage-nsys --example throughput -- report1.sqlite
+//! cargo run --release -p lineage-nsys --example nsys_throughput -- report1.sqlite
 //! ```
 //!
 //! Prints rows and megabytes a second, and the most memory that the process had (on Linux).
