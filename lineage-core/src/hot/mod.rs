@@ -10,6 +10,7 @@
 
 mod clock;
 mod intern;
+mod open;
 mod record;
 mod ring;
 mod slab;
@@ -67,7 +68,7 @@ impl Handle {
     /// A handle of what is current here, if that is an epoch and still live.
     pub(crate) fn current() -> Option<Self> {
         let (packed, place) = thread::inherited()?;
-        let epoch = packed.unpack().epoch()?;
+        let (epoch, place) = (packed.unpack().epoch()?, place?);
         if !slab::acquire(place) {
             return None;
         }
@@ -84,14 +85,17 @@ impl Handle {
     }
 
     /// The session it was declared in, if that one still records.
+    #[inline]
     fn session(&self) -> Option<u32> {
-        if recording() == Some(self.declared_in) {
+        // No session has the number 0.
+        if RECORDING.load(Ordering::Relaxed) == self.declared_in {
             return Some(self.declared_in);
         }
-        AFTER_SHUTDOWN.fetch_add(1, Ordering::Relaxed);
+        thread::count_after_shutdown();
         None
     }
 
+    #[inline]
     fn note(&self, words: impl FnOnce(u64) -> ring::Words) {
         if let Some(session) = self.session() {
             thread::record(session, &words(now()));
@@ -149,7 +153,7 @@ impl Handle {
 
     pub(crate) fn enter(&self, how: Entering) -> Token {
         match self.session() {
-            Some(_) => thread::enter(self.epoch.pack(), self.place, how),
+            Some(_) => thread::enter(self.epoch.pack(), Some(self.place), how),
             None => Token::NOT_ENTERED,
         }
     }
@@ -198,7 +202,7 @@ pub(crate) fn enter_detached(reason: &'static str) -> Token {
         return Token::NOT_ENTERED;
     }
     let packed = PackedEpoch::detached(DetachedReason(intern::reason(reason)));
-    thread::enter(packed, Place::NOWHERE, Entering::Scope)
+    thread::enter(packed, None, Entering::Scope)
 }
 
 /// Enters a scope of what is no epoch: detached work as it was elsewhere, or nothing at all.
@@ -211,7 +215,7 @@ pub(crate) fn enter_without_epoch(packed: PackedEpoch) -> Token {
         PackedEpoch::NONE if thread::in_boundary() => PackedEpoch::BOUNDARY_WITHOUT_EPOCH,
         packed => packed,
     };
-    thread::enter(packed, Place::NOWHERE, Entering::Scope)
+    thread::enter(packed, None, Entering::Scope)
 }
 
 /// Enters a launch boundary for whatever is current.
@@ -219,15 +223,11 @@ pub(crate) fn enter_boundary() -> Token {
     if recording().is_none() {
         return Token::NOT_ENTERED;
     }
-    let nothing = (PackedEpoch::NONE, Place::NOWHERE);
-    match thread::current_place().unwrap_or(nothing) {
-        (PackedEpoch::NONE, place) => thread::enter(
-            PackedEpoch::BOUNDARY_WITHOUT_EPOCH,
-            place,
-            Entering::Boundary,
-        ),
-        (packed, place) => thread::enter(packed, place, Entering::Boundary),
-    }
+    let (packed, place) = match thread::current_place() {
+        None | Some((PackedEpoch::NONE, _)) => (PackedEpoch::BOUNDARY_WITHOUT_EPOCH, None),
+        Some(current) => current,
+    };
+    thread::enter(packed, place, Entering::Boundary)
 }
 
 /// Ends a scope; `guard` if it was a guard's, which may have been held across an await.

@@ -127,6 +127,7 @@ numbered!(
     [ApiDomain::Driver, ApiDomain::Runtime]
 );
 
+#[inline]
 pub(crate) fn declared(
     epoch: LaunchEpoch,
     at: u64,
@@ -146,6 +147,7 @@ pub(crate) fn declared(
     ]
 }
 
+#[inline]
 pub(crate) fn linked(epoch: LaunchEpoch, from: LaunchEpoch, kind: LinkKind, at: u64) -> Words {
     [
         first(LINKED, link_number(kind)),
@@ -159,6 +161,7 @@ pub(crate) fn linked(epoch: LaunchEpoch, from: LaunchEpoch, kind: LinkKind, at: 
     ]
 }
 
+#[inline]
 pub(crate) fn stepped(epoch: LaunchEpoch, at: u64) -> Words {
     [first(STEPPED, 0), at, epoch.pack().bits(), 0, 0, 0, 0, 0]
 }
@@ -198,11 +201,12 @@ fn of_span(kind: u8, epoch: LaunchEpoch, span: W3cParent, at: u64) -> Words {
     ]
 }
 
-pub(crate) fn retired(epoch: LaunchEpoch, cancelled: bool, at: u64) -> Words {
+#[inline]
+pub(crate) fn retired(packed: PackedEpoch, cancelled: bool, at: u64) -> Words {
     [
         first(RETIRED, u8::from(cancelled)),
         at,
-        epoch.pack().bits(),
+        packed.bits(),
         0,
         0,
         0,
@@ -211,6 +215,7 @@ pub(crate) fn retired(epoch: LaunchEpoch, cancelled: bool, at: u64) -> Words {
     ]
 }
 
+#[inline]
 pub(crate) fn sent(handoff: Handoff, at: u64, site: u32) -> Words {
     let flags = carrier_number(handoff.carrier);
     [
@@ -225,6 +230,7 @@ pub(crate) fn sent(handoff: Handoff, at: u64, site: u32) -> Words {
     ]
 }
 
+#[inline]
 pub(crate) fn received(handoff: Handoff, at: u64, task: Option<TaskId>) -> Words {
     let flags = carrier_number(handoff.carrier);
     [
@@ -239,6 +245,7 @@ pub(crate) fn received(handoff: Handoff, at: u64, task: Option<TaskId>) -> Words
     ]
 }
 
+#[inline]
 pub(crate) fn abandoned(handoff: Handoff, at: u64) -> Words {
     let flags = carrier_number(handoff.carrier);
     [
@@ -264,6 +271,7 @@ pub(crate) struct ScopeRecord {
     pub(crate) pushed: bool,
 }
 
+#[inline]
 pub(crate) fn scope(scope: &ScopeRecord) -> Words {
     let flags = (u8::from(scope.boundary) * BOUNDARY) | (u8::from(scope.pushed) * PUSHED);
     let ScopeRecord {
@@ -300,6 +308,7 @@ pub(crate) struct CallRecord {
     pub(crate) exited: Option<u64>,
 }
 
+#[inline]
 pub(crate) fn call(call: &CallRecord) -> Words {
     let codes = (u32::from(domain_number(call.domain)) << 8) | u32::from(due_number(call.due));
     [

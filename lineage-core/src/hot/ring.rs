@@ -79,7 +79,7 @@ pub(crate) fn ring(capacity: usize) -> (Producer, Consumer) {
         ring: Arc::clone(&ring),
         head: Cell::new(0),
         known_tail: Cell::new(0),
-        sequence: Cell::new(0),
+        dropped: Cell::new(0),
     };
     let consumer = Consumer {
         ring,
@@ -101,7 +101,8 @@ pub(crate) struct Producer {
     ring: Arc<Ring>,
     head: Cell<u64>,
     known_tail: Cell<u64>,
-    sequence: Cell<u64>,
+    /// Records dropped so far: they have numbers too.
+    dropped: Cell<u64>,
 }
 
 /// What became of a record.
@@ -117,18 +118,13 @@ pub(crate) enum Pushed {
 
 impl Producer {
     /// Writes a record. The low 48 bits of its first word are overwritten by its number.
+    #[inline]
     pub(crate) fn push(&self, words: &Words) -> Pushed {
-        let sequence = self.sequence.get();
-        self.sequence.set(sequence.wrapping_add(1) & SEQUENCE_MASK);
         let (head, capacity) = (self.head.get(), self.ring.slots.len() as u64);
-        if head - self.known_tail.get() >= capacity {
-            self.known_tail
-                .set(self.ring.tail.0.load(Ordering::Acquire));
-            if head - self.known_tail.get() >= capacity {
-                self.ring.dropped.fetch_add(1, Ordering::Relaxed);
-                return Pushed::Dropped;
-            }
+        if head - self.known_tail.get() >= capacity && !self.has_room(head, capacity) {
+            return Pushed::Dropped;
         }
+        let sequence = (head + self.dropped.get()) & SEQUENCE_MASK;
         let slot = self.ring.slot(head);
         slot[0].store((words[0] & !SEQUENCE_MASK) | sequence, Ordering::Relaxed);
         for (word, value) in slot[1..].iter().zip(&words[1..]) {
@@ -142,6 +138,19 @@ impl Producer {
         } else {
             Pushed::Kept
         }
+    }
+
+    /// Looks how far the consumer is by now. Counts a drop if that is not far enough.
+    #[cold]
+    fn has_room(&self, head: u64, capacity: u64) -> bool {
+        self.known_tail
+            .set(self.ring.tail.0.load(Ordering::Acquire));
+        let room = head - self.known_tail.get() < capacity;
+        if !room {
+            self.dropped.set(self.dropped.get() + 1);
+            self.ring.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        room
     }
 }
 

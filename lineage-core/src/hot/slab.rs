@@ -4,7 +4,8 @@
 //!
 //! A slot is free or live. Free slots form a stack (`FREE`: a tag that rises with every change in
 //! the high half, so that a slot that was taken and given back in between is noticed; the slot's
-//! number plus one in the low half). Whoever takes a slot owns it alone until it stores a count
+//! number plus one in the low half), but for one per thread, which the thread that gave it back
+//! keeps for its own next declaration. Whoever takes a slot owns it alone until it stores a count
 //! above 0 with release; from then on it is live.
 //!
 //! A handle stands for one count. The handle that brings the count from 1 to 0 retires the epoch
@@ -15,48 +16,51 @@
 //! `latest` is the packed epoch at its highest version. It changes by compare-exchange alone, so
 //! two steps at once get two versions, and exactly one of them moves on to a fresh id when the
 //! versions are used up.
+//!
+//! A slot's memory is never freed, so a place is a reference: a handle is cloned and dropped by one
+//! atomic operation, without a lookup.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use super::thread;
 use crate::id::{Attribution, EpochId, LaunchEpoch, MAX_VERSION, PackedEpoch, W3cParent};
 
 const CHUNK: usize = 4096;
 const CHUNKS: usize = 256;
 
-/// The greatest number of epochs that can be live at a time.
+/// The greatest number of epochs that can be live at a time, less one for each thread that keeps a
+/// slot.
 pub(crate) const MAX_LIVE: usize = CHUNK * CHUNKS;
 
-#[derive(Default)]
+/// A cache line of its own, so that the handles of two epochs do not slow each other.
+#[repr(align(64))]
 pub(crate) struct Slot {
     handles: AtomicU32,
     incarnation: AtomicU32,
     session: AtomicU32,
+    /// Which slot it is.
+    number: u32,
     latest: AtomicU64,
-    cancelled: AtomicBool,
-    parent_state: AtomicU8,
     parent_trace: [AtomicU64; 2],
     parent_span: AtomicU64,
-    parent_flags: AtomicU8,
     next_free: AtomicU32,
+    cancelled: AtomicBool,
+    parent_state: AtomicU8,
+    parent_flags: AtomicU8,
 }
 
 /// Where an epoch lives: its slot, and how often that had been taken by then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Place {
-    number: u32,
+    slot: &'static Slot,
     incarnation: u32,
 }
 
 impl Place {
-    /// The place of no epoch: no slot ever has it.
-    pub(crate) const NOWHERE: Self = Self {
-        number: 0,
-        incarnation: 0,
-    };
-
+    #[inline]
     pub(crate) fn slot(self) -> &'static Slot {
-        slot(self.number)
+        self.slot
     }
 }
 
@@ -79,31 +83,40 @@ pub(crate) enum Exhausted {
 }
 
 fn slot(number: u32) -> &'static Slot {
-    let chunk = &CHUNKED[number as usize / CHUNK];
-    &chunk.get_or_init(|| (0..CHUNK).map(|_| Slot::default()).collect())[number as usize % CHUNK]
+    let chunk = number as usize / CHUNK;
+    let first = (chunk * CHUNK) as u32;
+    let slots = CHUNKED[chunk].get_or_init(|| (first..).take(CHUNK).map(Slot::unused).collect());
+    &slots[number as usize % CHUNK]
 }
 
-fn take_free() -> Option<u32> {
+#[inline]
+fn take_free() -> Option<&'static Slot> {
+    thread::take_kept_slot().or_else(take_shared)
+}
+
+#[inline(never)]
+fn take_shared() -> Option<&'static Slot> {
     let mut free = FREE.load(Ordering::Acquire);
     while let Some(number) = (free as u32).checked_sub(1) {
-        let next = slot(number).next_free.load(Ordering::Relaxed);
-        let changed = tagged(free, next);
+        let taken = slot(number);
+        let changed = tagged(free, taken.next_free.load(Ordering::Relaxed));
         match FREE.compare_exchange_weak(free, changed, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return Some(number),
+            Ok(_) => return Some(taken),
             Err(now) => free = now,
         }
     }
     let number = UNUSED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |number| {
         ((number as usize) < MAX_LIVE).then_some(number + 1)
     });
-    number.ok()
+    number.ok().map(slot)
 }
 
-fn give_back(number: u32) {
+/// Gives a free slot to whichever thread declares next.
+pub(super) fn give_back(slot: &'static Slot) {
     let mut free = FREE.load(Ordering::Relaxed);
     loop {
-        slot(number).next_free.store(free as u32, Ordering::Relaxed);
-        let changed = tagged(free, number + 1);
+        slot.next_free.store(free as u32, Ordering::Relaxed);
+        let changed = tagged(free, slot.number + 1);
         match FREE.compare_exchange_weak(free, changed, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return,
             Err(now) => free = now,
@@ -115,19 +128,21 @@ fn tagged(free: u64, low: u32) -> u64 {
     (((free >> 32) + 1) << 32) | u64::from(low)
 }
 
+#[inline]
 fn fresh_id() -> Option<EpochId> {
     // Beyond the last id the counter goes on, which it can for centuries.
     EpochId::new(NEXT_ID.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Makes a live epoch with one handle.
+#[inline]
 pub(crate) fn declare(session: u32) -> Result<(Place, LaunchEpoch), Exhausted> {
-    let number = take_free().ok_or(Exhausted::Slots)?;
+    let slot = take_free().ok_or(Exhausted::Slots)?;
     let Some(id) = fresh_id() else {
-        give_back(number);
+        give_back(slot);
         return Err(Exhausted::Ids);
     };
-    let (slot, epoch) = (slot(number), LaunchEpoch::first(id));
+    let epoch = LaunchEpoch::first(id);
     let incarnation = slot
         .incarnation
         .load(Ordering::Relaxed)
@@ -139,18 +154,13 @@ pub(crate) fn declare(session: u32) -> Result<(Place, LaunchEpoch), Exhausted> {
     slot.cancelled.store(false, Ordering::Relaxed);
     slot.parent_state.store(PARENT_NONE, Ordering::Relaxed);
     slot.handles.store(1, Ordering::Release);
-    Ok((
-        Place {
-            number,
-            incarnation,
-        },
-        epoch,
-    ))
+    Ok((Place { slot, incarnation }, epoch))
 }
 
 /// Makes one more handle of a place that may have been reused: `false` if its epoch retired.
+#[inline]
 pub(crate) fn acquire(place: Place) -> bool {
-    let slot = place.slot();
+    let slot = place.slot;
     let raised = slot
         .handles
         .fetch_update(Ordering::Acquire, Ordering::Relaxed, |handles| {
@@ -164,30 +174,37 @@ pub(crate) fn acquire(place: Place) -> bool {
         // The other epoch may have lost its owner meanwhile: then this was its last handle, and it
         // retires here like anywhere else.
         if let Some(released) = release(place) {
-            super::thread::record_retired(&released);
+            thread::record_retired(&released);
         }
     }
     same
 }
 
 /// Gives up one handle. `Some` with what retires if it was the last.
+#[inline]
 pub(crate) fn release(place: Place) -> Option<Released> {
-    let slot = place.slot();
-    if slot.handles.fetch_sub(1, Ordering::AcqRel) != 1 {
-        return None;
+    if place.slot.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+        Some(retire(place.slot))
+    } else {
+        None
     }
+}
+
+fn retire(slot: &'static Slot) -> Released {
     let released = Released {
-        epoch: slot.latest(),
+        packed: slot.latest_packed(),
         session: slot.session(),
         cancelled: slot.cancelled.load(Ordering::Relaxed),
     };
-    give_back(place.number);
-    Some(released)
+    if !thread::keep_slot(slot) {
+        give_back(slot);
+    }
+    released
 }
 
 /// An epoch whose last handle is gone.
 pub(crate) struct Released {
-    pub(crate) epoch: LaunchEpoch,
+    pub(crate) packed: PackedEpoch,
     pub(crate) session: u32,
     pub(crate) cancelled: bool,
 }
@@ -200,7 +217,25 @@ pub(crate) struct Step {
 }
 
 impl Slot {
+    /// A slot that no epoch had yet.
+    fn unused(number: u32) -> Self {
+        Self {
+            handles: AtomicU32::new(0),
+            incarnation: AtomicU32::new(0),
+            session: AtomicU32::new(0),
+            number,
+            latest: AtomicU64::new(0),
+            parent_trace: [const { AtomicU64::new(0) }; 2],
+            parent_span: AtomicU64::new(0),
+            next_free: AtomicU32::new(0),
+            cancelled: AtomicBool::new(false),
+            parent_state: AtomicU8::new(PARENT_NONE),
+            parent_flags: AtomicU8::new(0),
+        }
+    }
+
     /// One more handle, from one that exists.
+    #[inline]
     pub(crate) fn clone_handle(&self) {
         self.handles.fetch_add(1, Ordering::Relaxed);
     }
@@ -209,8 +244,12 @@ impl Slot {
         self.session.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn latest(&self) -> LaunchEpoch {
-        match PackedEpoch::from_bits(self.latest.load(Ordering::Relaxed)).unpack() {
+    fn latest_packed(&self) -> PackedEpoch {
+        PackedEpoch::from_bits(self.latest.load(Ordering::Relaxed))
+    }
+
+    fn latest(&self) -> LaunchEpoch {
+        match self.latest_packed().unpack() {
             Attribution::Epoch(epoch) => epoch,
             // A slot holds an epoch from its first declaration on.
             _ => unreachable!("a slot that was never declared has no handle"),
@@ -336,6 +375,26 @@ mod tests {
     }
 
     #[test]
+    fn the_slot_that_a_thread_kept_is_given_back_when_it_ends() {
+        const THREADS: u32 = 3_000;
+        let used_before = UNUSED.load(Ordering::Relaxed);
+        for _ in 0..THREADS {
+            let declaring = std::thread::spawn(|| {
+                thread::next_handoff(); // From here on the thread has an end.
+                let (place, _) = declare(1).expect("room");
+                assert!(release(place).is_some());
+                let kept = thread::take_kept_slot().expect("the thread keeps it");
+                assert!(std::ptr::eq(kept, place.slot()) && thread::keep_slot(kept));
+                assert!(!thread::keep_slot(kept), "one at a time");
+            });
+            declaring.join().expect("no panic");
+        }
+        // Other tests of this process use some meanwhile.
+        let used = UNUSED.load(Ordering::Relaxed) - used_before;
+        assert!(used < THREADS / 2, "{used} slots for {THREADS} threads");
+    }
+
+    #[test]
     fn slots_survive_being_taken_and_given_back_by_many_threads() {
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -343,7 +402,9 @@ mod tests {
                     for _ in 0..20_000 {
                         let (place, epoch) = declare(1).expect("room");
                         assert_eq!(place.slot().latest(), epoch);
-                        assert!(release(place).is_some_and(|released| released.epoch == epoch));
+                        assert!(
+                            release(place).is_some_and(|released| released.packed == epoch.pack())
+                        );
                     }
                 });
             }

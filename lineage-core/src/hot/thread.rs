@@ -1,22 +1,24 @@
 //! What lineage keeps per thread: what is current, the open scopes, and the thread's ring.
 //!
-//! `CURRENT` mirrors the top of the stack of open scopes, so that a read is one load without a
-//! destructor's check. Everything here is touched by its own thread only; what leaves the thread
-//! goes through its ring.
+//! Everything here is touched by its own thread only; what leaves the thread goes through its ring.
+//! It is in two parts: [`Hot`], which has no destructor, and [`ThreadState`], which has one and so is
+//! reached by a check. The first use of `Hot` on a thread reaches for the other too, so that the
+//! destructor of every thread runs that has anything to end.
 //!
-//! Scopes are a stack, but may end in any order: each removes its own entry. A boundary that ends
-//! while later scopes are open leaves a tombstone, since CUPTI's stack can only be popped from the
-//! top: its id is popped when what lies above is gone.
+//! Scopes are a stack, but may end in any order: each removes its own entry. One that ends while
+//! later scopes are open leaves a tombstone, since CUPTI's stack can only be popped from the top:
+//! its id is popped when what lies above is gone.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock;
+use super::open::{Deeper, Entry, EntryState, Hot, Mode};
 use super::record::{self, CallRecord, ScopeRecord};
 use super::ring::{self, Consumer, Producer, Pushed, Words};
-use super::slab::{Place, Released};
-use crate::hook::{self, CallSnapshot, PushToken};
+use super::slab::{self, Place, Released, Slot};
+use crate::hook::{self, CallSnapshot};
 use crate::id::{HandoffId, HostNanos, PackedEpoch, TaskId, ThreadKey};
 use crate::observation::MisuseKind;
 
@@ -29,6 +31,7 @@ pub(crate) static AFTER_SHUTDOWN: AtomicU64 = AtomicU64::new(0);
 static NEXT_GENERATION: AtomicU32 = AtomicU32::new(1);
 
 /// The session that records now, if one does.
+#[inline]
 pub(crate) fn recording() -> Option<u32> {
     match RECORDING.load(Ordering::Relaxed) {
         0 => None,
@@ -64,78 +67,34 @@ struct Writer {
     drain: Option<std::thread::Thread>,
 }
 
-/// One open scope.
-#[derive(Clone, Copy)]
-struct Entry {
-    packed: PackedEpoch,
-    place: Place,
-    token: u64,
-    /// 0 until the thread launches.
-    entered: u64,
-    /// 0 outside tasks: runtimes number theirs from 1.
-    task: u64,
-    /// What lay on CUPTI's stack below, where this entry pushed.
-    pushed_below: PackedEpoch,
-    push: PushToken,
-    state: EntryState,
-}
+impl Writer {
+    #[inline]
+    fn push(&self, words: &Words) {
+        if self.producer.push(words) == Pushed::KeptAndHalfFull {
+            self.call_drain();
+        }
+    }
 
-impl Entry {
-    fn plain(packed: PackedEpoch, place: Place, token: u64) -> Self {
-        Self {
-            packed,
-            place,
-            token,
-            entered: 0,
-            task: hook::task_number(),
-            pushed_below: PackedEpoch::NONE,
-            push: PushToken::NOT_PUSHED,
-            state: EntryState::PLAIN,
+    #[cold]
+    fn call_drain(&self) {
+        if let Some(drain) = &self.drain {
+            drain.unpark();
         }
     }
 }
 
-/// What is particular about an open scope.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct EntryState {
-    boundary: bool,
-    /// The hook was called for it.
-    pushes: bool,
-    /// It ended out of order, and waits to be popped.
-    tombstone: bool,
-}
-
-impl EntryState {
-    const PLAIN: Self = Self {
-        boundary: false,
-        pushes: false,
-        tombstone: false,
-    };
-}
-
+/// The part of a thread that has to be ended.
 struct ThreadState {
-    entries: RefCell<Vec<Entry>>,
-    next_token: Cell<u64>,
-    launching: Cell<bool>,
-    boundaries: Cell<u32>,
-    pushed: Cell<PackedEpoch>,
+    deeper: Deeper,
     writer: RefCell<Option<Writer>>,
-    generation: Cell<u32>,
-    next_handoff: Cell<u64>,
 }
 
 thread_local! {
-    static CURRENT: Cell<PackedEpoch> = const { Cell::new(PackedEpoch::NONE) };
+    static HOT: Hot = const { Hot::new() };
     static STATE: ThreadState = const {
         ThreadState {
-            entries: RefCell::new(Vec::new()),
-            next_token: Cell::new(1),
-            launching: Cell::new(false),
-            boundaries: Cell::new(0),
-            pushed: Cell::new(PackedEpoch::NONE),
+            deeper: RefCell::new(Vec::new()),
             writer: RefCell::new(None),
-            generation: Cell::new(0),
-            next_handoff: Cell::new(1),
         }
     };
 }
@@ -143,40 +102,47 @@ thread_local! {
 /// What is current on this thread.
 #[inline]
 pub(crate) fn current() -> PackedEpoch {
-    CURRENT.with(Cell::get)
+    HOT.with(|hot| hot.current.get())
 }
 
-/// What is current on this thread, and where it lives.
-pub(crate) fn current_place() -> Option<(PackedEpoch, Place)> {
+/// The newest open scope.
+#[inline]
+fn top(hot: &Hot) -> Option<Entry> {
+    match hot.inline_top() {
+        Some(top) if !top.is_tombstone() => Some(top),
+        None if hot.depth() == 0 => None,
+        _ => top_elsewhere(hot),
+    }
+}
+
+#[cold]
+fn top_elsewhere(hot: &Hot) -> Option<Entry> {
     let top = |state: &ThreadState| {
-        let entries = state.entries.borrow();
-        let top = entries.iter().rev().find(|entry| !entry.state.tombstone)?;
-        Some((top.packed, top.place))
+        let newest_first = (0..hot.depth()).rev();
+        let mut entries = newest_first.map(|at| hot.entry(&state.deeper, at));
+        entries.find(|entry| !entry.is_tombstone())
     };
     STATE.try_with(top).ok().flatten()
 }
 
+/// What is current on this thread, and where it lives.
+#[inline]
+pub(crate) fn current_place() -> Option<(PackedEpoch, Option<Place>)> {
+    HOT.with(top).map(|top| (top.packed, top.place))
+}
+
 /// Whether a launch boundary is open on this thread.
 pub(crate) fn in_boundary() -> bool {
-    STATE
-        .try_with(|state| state.boundaries.get() > 0)
-        .unwrap_or(false)
+    HOT.with(|hot| hot.boundaries.get() > 0)
 }
 
 /// What is current on this thread, for work that is to go on with it elsewhere.
 ///
 /// Where another task than the running one entered the scope, as when a guard was held across an
 /// await, what is current is stale, and the work takes the wrong epoch along. That is W07.
-pub(crate) fn inherited() -> Option<(PackedEpoch, Place)> {
-    let top = |state: &ThreadState| {
-        let entries = state.entries.borrow();
-        entries
-            .iter()
-            .rev()
-            .find(|entry| !entry.state.tombstone)
-            .copied()
-    };
-    let top = STATE.try_with(top).ok().flatten()?;
+#[inline]
+pub(crate) fn inherited() -> Option<(PackedEpoch, Option<Place>)> {
+    let top = HOT.with(top)?;
     if top.task != 0 && top.task != hook::task_number() {
         misuse(MisuseKind::ScopeAcrossTasks, top.packed, top.token);
     }
@@ -195,8 +161,8 @@ pub(crate) enum Entering {
 /// An entered scope. 0 stands for one that was not entered, because its thread is ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
-    generation: u32,
-    token: u64,
+    pub(super) generation: u32,
+    pub(super) token: u64,
 }
 
 impl Token {
@@ -212,30 +178,68 @@ impl Token {
     }
 }
 
-pub(crate) fn enter(packed: PackedEpoch, place: Place, how: Entering) -> Token {
-    STATE
-        .try_with(|state| state.enter(packed, place, how))
-        .unwrap_or(Token::NOT_ENTERED)
+/// Makes something current. The common case is a thread that never launched.
+#[inline]
+pub(crate) fn enter(packed: PackedEpoch, place: Option<Place>, how: Entering) -> Token {
+    HOT.with(|hot| {
+        if hot.mode.get() == Mode::Plain && how == Entering::Scope {
+            let entry = Entry::plain(packed, place, hook::task_number());
+            if let Some(token) = hot.open(entry) {
+                return token;
+            }
+        }
+        enter_slowly(hot, packed, place, how)
+    })
 }
 
 /// Ends a scope. `across_tasks` says whether to look for a scope that was held across an await.
+#[inline]
 pub(crate) fn exit(token: Token, across_tasks: bool) {
-    if token != Token::NOT_ENTERED {
-        let _ = STATE.try_with(|state| state.exit(token, across_tasks));
+    HOT.with(|hot| {
+        // There is nothing to say of a scope of a thread that never launched.
+        if hot.mode.get() != Mode::Plain || hot.close_on_top(token).is_none() {
+            exit_slowly(hot, token, across_tasks);
+        }
+    });
+}
+
+/// Writes a record, if that session records.
+#[inline]
+pub(crate) fn record(session: u32, words: &Words) {
+    if recording() != Some(session) || STATE.try_with(|state| state.push(session, words)).is_err() {
+        count_after_shutdown();
     }
 }
 
-/// Writes a record, if a session records.
-pub(crate) fn record(session: u32, words: &Words) {
-    if recording() != Some(session) || STATE.try_with(|state| state.push(session, words)).is_err() {
-        AFTER_SHUTDOWN.fetch_add(1, Ordering::Relaxed);
-    }
+#[cold]
+pub(crate) fn count_after_shutdown() {
+    AFTER_SHUTDOWN.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The free slot that this thread keeps, if it has one.
+#[inline]
+pub(super) fn take_kept_slot() -> Option<&'static Slot> {
+    HOT.with(|hot| hot.kept_slot.take())
+}
+
+/// Keeps a free slot for this thread's next declaration; `false` if it has one, or would never give
+/// it back.
+#[inline]
+pub(super) fn keep_slot(slot: &'static Slot) -> bool {
+    HOT.with(|hot| {
+        let ends = matches!(hot.mode.get(), Mode::Plain | Mode::Launching);
+        let keeps = ends && hot.kept_slot.get().is_none();
+        if keeps {
+            hot.kept_slot.set(Some(slot));
+        }
+        keeps
+    })
 }
 
 pub(crate) fn record_retired(released: &Released) {
     record(
         released.session,
-        &record::retired(released.epoch, released.cancelled, clock::now()),
+        &record::retired(released.packed, released.cancelled, clock::now()),
     );
 }
 
@@ -247,29 +251,28 @@ pub(crate) fn misuse(kind: MisuseKind, packed: PackedEpoch, value: u64) {
 }
 
 /// A number for a handoff, unique in the process.
+#[inline]
 pub(crate) fn next_handoff() -> HandoffId {
-    static OF_ENDING_THREADS: AtomicU64 = AtomicU64::new(1);
-    let next = |state: &ThreadState| {
-        let number = state.next_handoff.get();
-        state.next_handoff.set(number + 1);
-        (u64::from(state.generation()) << 40) | number
-    };
-    let of_ending = |_| OF_ENDING_THREADS.fetch_add(1, Ordering::Relaxed);
-    HandoffId(STATE.try_with(next).unwrap_or_else(of_ending))
+    HOT.with(|hot| {
+        let number = hot.next_handoff.get();
+        hot.next_handoff.set(number + 1);
+        HandoffId((u64::from(generation(hot)) << 40) | number)
+    })
 }
 
 pub(crate) fn call_entered() -> CallSnapshot {
     let at = clock::now();
-    let in_boundary = STATE.try_with(|state| {
-        state.begin_launching(at);
-        state.boundaries.get() > 0
-    });
-    CallSnapshot {
-        attribution: current(),
-        in_boundary: in_boundary.unwrap_or(false),
-        task: hook::task(),
-        at: HostNanos(at),
-    }
+    HOT.with(|hot| {
+        if hot.mode.get() != Mode::Launching {
+            let _ = STATE.try_with(|state| state.begin_launching(hot, at));
+        }
+        CallSnapshot {
+            attribution: hot.current.get(),
+            in_boundary: hot.boundaries.get() > 0,
+            task: hook::task(),
+            at: HostNanos(at),
+        }
+    })
 }
 
 pub(crate) fn call_left(call: &CallRecord) {
@@ -278,196 +281,192 @@ pub(crate) fn call_left(call: &CallRecord) {
     }
 }
 
-impl ThreadState {
-    fn generation(&self) -> u32 {
-        if self.generation.get() == 0 {
-            self.generation
-                .set(NEXT_GENERATION.fetch_add(1, Ordering::Relaxed));
-        }
-        self.generation.get()
+/// Number of this thread.
+#[inline]
+fn generation(hot: &Hot) -> u32 {
+    match hot.generation.get() {
+        0 => begin(hot),
+        generation => generation,
     }
+}
 
-    fn enter(&self, packed: PackedEpoch, place: Place, how: Entering) -> Token {
-        if how == Entering::Boundary || self.launching.get() {
-            return self.enter_on_launching_thread(packed, place, how);
-        }
-        self.open(|token| Entry::plain(packed, place, token))
+/// The first use of lineage on this thread.
+#[cold]
+fn begin(hot: &Hot) -> u32 {
+    let generation = NEXT_GENERATION.fetch_add(1, Ordering::Relaxed);
+    hot.generation.set(generation);
+    // From here on the thread has an end.
+    let ends = STATE.try_with(|_| ()).is_ok();
+    if hot.mode.get() == Mode::Fresh {
+        hot.mode.set(if ends { Mode::Plain } else { Mode::Ended });
     }
+    generation
+}
 
-    #[inline(never)]
-    fn enter_on_launching_thread(&self, packed: PackedEpoch, place: Place, how: Entering) -> Token {
-        let entered = clock::now();
-        self.begin_launching(entered);
-        let boundary = how == Entering::Boundary;
-        // Inside a boundary a scope pushes as well, else launches would be recorded under the
-        // boundary's id. The same id twice in a row is pushed once.
-        let pushes = (boundary || self.boundaries.get() > 0) && self.pushed.get() != packed;
-        let (mut pushed_below, mut push) = (PackedEpoch::NONE, PushToken::NOT_PUSHED);
-        if pushes {
-            pushed_below = self.pushed.replace(packed);
-            push = hook::push(packed);
-        }
-        self.boundaries
-            .set(self.boundaries.get() + u32::from(boundary));
-        let state = EntryState {
-            boundary,
-            pushes,
-            tombstone: false,
-        };
-        self.open(|token| Entry {
-            entered,
-            pushed_below,
-            push,
-            state,
-            ..Entry::plain(packed, place, token)
-        })
+#[inline(never)]
+fn enter_slowly(hot: &Hot, packed: PackedEpoch, place: Option<Place>, how: Entering) -> Token {
+    if hot.mode.get() == Mode::Fresh {
+        begin(hot);
     }
-
-    fn open(&self, entry: impl FnOnce(u64) -> Entry) -> Token {
-        let token = self.next_token.get();
-        self.next_token.set(token + 1);
-        let entry = entry(token);
-        CURRENT.with(|current| current.set(entry.packed));
-        self.entries.borrow_mut().push(entry);
-        Token {
-            generation: self.generation(),
-            token,
+    if hot.mode.get() == Mode::Ended {
+        return Token::NOT_ENTERED;
+    }
+    let mut entry = Entry::plain(packed, place, hook::task_number());
+    let boundary = how == Entering::Boundary;
+    if boundary || hot.mode.get() == Mode::Launching {
+        entry.entered = clock::now();
+        if hot.mode.get() != Mode::Launching {
+            let _ = STATE.try_with(|state| state.begin_launching(hot, entry.entered));
+        }
+        if boundary || hot.boundaries.get() > 0 {
+            push_boundary(hot, &mut entry, boundary);
         }
     }
-
-    fn exit(&self, token: Token, across_tasks: bool) {
-        if self.launching.get() || !self.end_plainly(token) {
-            self.end(token, across_tasks);
-        }
+    match hot.open(entry) {
+        Some(token) => token,
+        None => STATE
+            .try_with(|state| hot.open_deeper(&state.deeper, entry))
+            .unwrap_or(Token::NOT_ENTERED),
     }
+}
 
-    /// The common case: the last scope ends, on a thread that never launched.
-    fn end_plainly(&self, token: Token) -> bool {
-        let mut entries = self.entries.borrow_mut();
-        let (below, top) = match &entries[..] {
-            [.., below, _] if below.state.tombstone => return false,
-            [.., below, top] => (below.packed, top),
-            [top] => (PackedEpoch::NONE, top),
-            [] => return false,
-        };
-        let own = top.token == token.token && self.generation.get() == token.generation;
-        let plainly = own && top.state == EntryState::PLAIN;
-        if plainly {
-            let left = entries.len() - 1;
-            entries.truncate(left);
-            CURRENT.with(|current| current.set(below));
-        }
-        plainly
+/// Inside a boundary a scope pushes as well, else launches would be recorded under the boundary's
+/// id. The same id twice in a row is pushed once.
+fn push_boundary(hot: &Hot, entry: &mut Entry, boundary: bool) {
+    if hot.pushed.get() != entry.packed {
+        entry.pushed_below = hot.pushed.replace(entry.packed);
+        entry.push = hook::push(entry.packed);
+        entry.state = entry.state.with(EntryState::PUSHES);
     }
+    if boundary {
+        hot.boundaries.set(hot.boundaries.get() + 1);
+        entry.state = entry.state.with(EntryState::BOUNDARY);
+    }
+}
 
-    #[inline(never)]
-    fn end(&self, token: Token, across_tasks: bool) {
-        let Some(entry) = self.take(token) else {
-            return misuse(MisuseKind::ScopeUnbalanced, PackedEpoch::NONE, token.token);
-        };
-        if self.launching.get() {
-            if entry.state.boundary {
-                self.boundaries.set(self.boundaries.get() - 1);
+fn pop_pushed(hot: &Hot, entry: &Entry) {
+    if entry.state.has(EntryState::PUSHES) {
+        hot.pushed.set(entry.pushed_below);
+        hook::pop(entry.push, entry.packed);
+    }
+}
+
+#[inline(never)]
+fn exit_slowly(hot: &Hot, token: Token, across_tasks: bool) {
+    if token == Token::NOT_ENTERED || hot.mode.get() == Mode::Ended {
+        return;
+    }
+    let entry = match hot.close_on_top(token) {
+        Some(entry) => {
+            let entry = entry.get();
+            pop_pushed(hot, &entry);
+            entry
+        }
+        None => match STATE.try_with(|state| state.take(hot, token)) {
+            Ok(Some(entry)) => entry,
+            Ok(None) => {
+                return misuse(MisuseKind::ScopeUnbalanced, PackedEpoch::NONE, token.token);
             }
-            self.record_scope(&entry, across_tasks);
-        }
+            Err(_) => return,
+        },
+    };
+    if hot.mode.get() == Mode::Launching {
+        record_end(hot, &entry, across_tasks);
     }
+}
 
+#[inline]
+fn record_end(hot: &Hot, entry: &Entry, across_tasks: bool) {
+    let boundary = entry.state.has(EntryState::BOUNDARY);
+    if boundary {
+        hot.boundaries.set(hot.boundaries.get() - 1);
+    }
+    let Some(session) = recording() else { return };
+    let exited = clock::now();
+    let scope = ScopeRecord {
+        packed: entry.packed,
+        token: entry.token,
+        entered: entry.entered,
+        exited,
+        task: (entry.task != 0).then_some(TaskId(entry.task)),
+        boundary,
+        pushed: entry.push.pushed,
+    };
+    record(session, &record::scope(&scope));
+    if across_tasks && entry.task != hook::task_number() {
+        let kind = MisuseKind::ScopeAcrossTasks;
+        record(
+            session,
+            &record::misused(kind, entry.packed, entry.token, exited),
+        );
+    }
+}
+
+impl ThreadState {
     /// Removes an entry, wherever it is, and sets what is current after that.
-    fn take(&self, token: Token) -> Option<Entry> {
-        if token.generation != self.generation() {
+    #[cold]
+    fn take(&self, hot: &Hot, token: Token) -> Option<Entry> {
+        if token.generation != hot.generation.get() {
             return None;
         }
-        let mut entries = self.entries.borrow_mut();
-        let ended = |entry: &&mut Entry| entry.token == token.token && !entry.state.tombstone;
-        let entry = entries.iter_mut().rfind(ended)?;
-        entry.state.tombstone = true;
-        let taken = *entry;
-        drop(entries);
+        let is_it = |entry: Entry| entry.token == token.token && !entry.is_tombstone();
+        let mut newest_first = (0..hot.depth()).rev();
+        let at = newest_first.find(|&at| is_it(hot.entry(&self.deeper, at)))?;
+        let taken = hot.entry(&self.deeper, at);
+        let state = taken.state.with(EntryState::TOMBSTONE);
+        hot.set_entry(&self.deeper, at, Entry { state, ..taken });
         // CUPTI is called with nothing borrowed.
-        while let Some(entry) = self.pop_tombstone() {
-            if entry.state.pushes {
-                self.pushed.set(entry.pushed_below);
-                hook::pop(entry.push, entry.packed);
-            }
+        while let Some(entry) = hot.pop_tombstone(&self.deeper) {
+            pop_pushed(hot, &entry);
         }
-        let top = self
-            .entries
-            .borrow()
-            .last()
-            .map_or(PackedEpoch::NONE, |entry| entry.packed);
-        CURRENT.with(|current| current.set(top));
+        let top = hot.depth().checked_sub(1);
+        let top = top.map(|at| hot.entry(&self.deeper, at).packed);
+        hot.current.set(top.unwrap_or(PackedEpoch::NONE));
         Some(taken)
-    }
-
-    fn pop_tombstone(&self) -> Option<Entry> {
-        self.entries
-            .borrow_mut()
-            .pop_if(|entry| entry.state.tombstone)
-    }
-
-    fn record_scope(&self, entry: &Entry, across_tasks: bool) {
-        let Some(session) = recording() else { return };
-        let exited = clock::now();
-        let scope = ScopeRecord {
-            packed: entry.packed,
-            token: entry.token,
-            entered: entry.entered,
-            exited,
-            task: (entry.task != 0).then_some(TaskId(entry.task)),
-            boundary: entry.state.boundary,
-            pushed: entry.push.pushed,
-        };
-        self.push(session, &record::scope(&scope));
-        if across_tasks && entry.task != hook::task_number() {
-            let kind = MisuseKind::ScopeAcrossTasks;
-            self.push(
-                session,
-                &record::misused(kind, entry.packed, entry.token, exited),
-            );
-        }
     }
 
     /// From here on scopes of this thread are stamped and recorded. Those that are open began at
     /// an unknown earlier time: what is known is that they were open now.
-    fn begin_launching(&self, at: u64) {
-        if self.launching.replace(true) {
-            return;
+    #[cold]
+    fn begin_launching(&self, hot: &Hot, at: u64) {
+        if hot.mode.get() == Mode::Fresh {
+            begin(hot);
         }
-        for entry in self
-            .entries
-            .borrow_mut()
-            .iter_mut()
-            .filter(|entry| entry.entered == 0)
-        {
-            entry.entered = at;
+        hot.mode.set(Mode::Launching);
+        for open in 0..hot.depth() {
+            let entry = hot.entry(&self.deeper, open);
+            if entry.entered == 0 {
+                let entered = at;
+                hot.set_entry(&self.deeper, open, Entry { entered, ..entry });
+            }
         }
     }
 
+    #[inline]
     fn push(&self, session: u32, words: &Words) {
-        let Ok(mut writer) = self.writer.try_borrow_mut() else {
-            AFTER_SHUTDOWN.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
-        if writer
-            .as_ref()
-            .is_none_or(|writer| writer.session != session)
+        if let Ok(writer) = self.writer.try_borrow()
+            && let Some(writer) = &*writer
+            && writer.session == session
         {
-            *writer = Some(self.attach(session));
+            return writer.push(words);
         }
-        if let Some(writer) = &*writer {
-            let pushed = writer.producer.push(words);
-            if let (Pushed::KeptAndHalfFull, Some(drain)) = (pushed, &writer.drain) {
-                drain.unpark();
-            }
-        }
+        self.push_first(session, words);
+    }
+
+    /// The first record of this thread in this session.
+    #[cold]
+    fn push_first(&self, session: u32, words: &Words) {
+        let Ok(mut writer) = self.writer.try_borrow_mut() else {
+            return count_after_shutdown();
+        };
+        writer.insert(self.attach(session)).push(words);
     }
 
     #[cold]
     fn attach(&self, session: u32) -> Writer {
         let key = ThreadKey {
             tid: system_thread_id(),
-            generation: self.generation(),
+            generation: HOT.with(generation),
         };
         let name = std::thread::current().name().map(Arc::from);
         let started = HostNanos(clock::now());
@@ -486,18 +485,17 @@ impl ThreadState {
             drain: arrivals.drain.clone(),
         }
     }
-}
 
-/// The thread ends: scopes that are still open were leaked, and the ring closes.
-impl Drop for ThreadState {
-    fn drop(&mut self) {
-        let leaked = std::mem::take(self.entries.get_mut());
-        let mut leaked = leaked
-            .iter()
-            .filter(|entry| !entry.state.tombstone)
-            .peekable();
+    /// The thread ends: scopes that are still open were leaked, and the ring closes.
+    fn end(&self, hot: &Hot) {
+        hot.mode.set(Mode::Ended);
+        if let Some(slot) = hot.kept_slot.take() {
+            slab::give_back(slot);
+        }
+        let entries = (0..hot.depth()).map(|at| hot.entry(&self.deeper, at));
+        let mut leaked = entries.filter(|entry| !entry.is_tombstone()).peekable();
         let current = recording();
-        let mut writer = self.writer.get_mut().take();
+        let mut writer = self.writer.take();
         if let (Some(session), true, true) = (current, leaked.peek().is_some(), writer.is_none()) {
             writer = Some(self.attach(session));
         }
@@ -510,6 +508,12 @@ impl Drop for ThreadState {
             }
         }
         writer.producer.close(clock::now());
+    }
+}
+
+impl Drop for ThreadState {
+    fn drop(&mut self) {
+        HOT.with(|hot| self.end(hot));
     }
 }
 
