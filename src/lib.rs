@@ -37,17 +37,20 @@
 //! * `tokio` (default): the tracing layer, futures, spawning and envelopes, from `lineage-tokio`.
 //! * `cupti` (default): device evidence, from `lineage-cupti`. libcupti is loaded at run time; where
 //!   it is missing the server runs on and lineage says `no device evidence: <why>`.
+//! * `crossbeam-channel`, `flume`: `send_carried` on the senders of these crates.
 //! * `jsonl`: the JSON-lines ledger.
 
 pub use lineage_core as core;
 
 #[doc(inline)]
 pub use lineage_core::{
-    Attribution, DeclareError, DeviceEvidence, Epoch, HasEpoch, LaunchEpoch, LaunchScope, Lineage,
-    LineageBuilder, Report, Scope, StartError, current, detached, enter_for_launch, launch,
+    Attribution, Captured, DeclareError, DeviceEvidence, Epoch, HasEpoch, LaunchEpoch, LaunchScope,
+    Lineage, LineageBuilder, Report, Scope, StartError, current, detached, enter_for_launch, launch,
 };
 #[doc(inline)]
-pub use lineage_core::{carrier, evidence, fault, hook, id, observation, raw, row, source};
+pub use lineage_core::{
+    carrier, evidence, fault, future, hook, id, observation, raw, row, source, thread,
+};
 
 #[cfg(feature = "jsonl")]
 #[doc(inline)]
@@ -64,12 +67,16 @@ pub use lineage_cupti::Cupti;
 /// What an instrumented server needs in scope.
 pub mod prelude {
     pub use lineage_core::observation::Mark;
+    pub use lineage_core::thread::{BuilderExt as _, ScopeExt as _};
     pub use lineage_core::{Epoch, HasEpoch, Lineage, detached, launch};
     #[cfg(feature = "cupti")]
     pub use lineage_cupti::Cupti;
     #[cfg(feature = "tokio")]
     pub use lineage_tokio::{
-        Carried, FutureExt as _, LineageExt as _, carried, spawn, spawn_blocking,
+        Carried, FutureExt as _, JoinSetExt as _, LineageExt as _, LocalSetExt as _,
+        RuntimeExt as _, SendCarried as _, SendCarriedAsync as _, StreamExt as _,
+        TrySendCarried as _, carried, carried_fn, carried_fn_mut, spawn, spawn_blocking,
+        spawn_local,
     };
 }
 
@@ -77,3 +84,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// And so is that of the page on migration.
+#[cfg(all(doctest, feature = "tokio"))]
+#[doc = include_str!("../docs/migration.md")]
+pub struct Migration;

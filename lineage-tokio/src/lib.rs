@@ -8,9 +8,19 @@
 //! | --- | --- |
 //! | a span, in every poll and on drop | [`LineageLayer`]: a span with the field `launch_epoch` declares an epoch, other spans inherit |
 //! | a future, joined, selected, or polled elsewhere | [`FutureExt::in_epoch`], [`FutureExt::in_current_epoch`] |
-//! | a task | [`spawn`] |
-//! | the blocking pool | [`spawn_blocking`] |
-//! | a channel, a queue, a batch | [`carried`], [`carried_by`] |
+//! | a stream or a sink, also after its handler has ended | [`StreamExt`], [`SinkExt`]: the same two methods |
+//! | a task | [`spawn`], [`spawn_local`] |
+//! | a task on a runtime, its handle, a local set | [`RuntimeExt`], [`LocalSetExt`] |
+//! | a set of tasks | [`JoinSetExt`] |
+//! | the blocking pool | [`spawn_blocking`]; `block_in_place` needs nothing |
+//! | a channel, a queue, a batch | [`carried`], [`carried_by`]; [`SendCarried`], [`SendCarriedAsync`], [`TrySendCarried`] |
+//! | a callback | [`carried_fn`], [`carried_fn_mut`] |
+//! | a thread | [`lineage_core::thread`] |
+//! | a poll function of one's own, on any executor | [`lineage_core::carrier::Resumable`] |
+//!
+//! *Carried* means throughout: the epoch that is current where this is called goes along. Without a current
+//! epoch each is what it wraps. Whatever is carried is dropped with its epoch current as well, since
+//! destructors launch work too; and a handoff that is recorded names the line that made it.
 //!
 //! None of them needs another: the carriers work without any tracing subscriber, and the layer
 //! without any carrier. Each is one line where the work crosses.
@@ -93,12 +103,31 @@
 //! ```
 //!
 //! Where a future need not be `Send` (`spawn_local`, `block_on`) the compiler does not help: a
-//! `clippy.toml` with `await-holding-invalid-types` does, and `W07` says it at run time.
+//! `clippy.toml` with `await-holding-invalid-types` does. At run time, a launch that another task makes
+//! meanwhile is `W02`, and an epoch that another task takes along is `W07`.
+//!
+//! # What a wrong handoff shows
+//!
+//! | what went wrong | seen live |
+//! | --- | --- |
+//! | a task was spawned without its carrier, on a thread that has lineage events | `L01` |
+//! | the same on a thread that has not seen lineage | *unattributed*; with `--cfg tokio_unstable`, `SpawnWatch` finds it and the line that spawned it |
+//! | an envelope was opened and its epoch dropped | `L01` at the launch, `L04` of the epoch |
+//! | a value was taken out of its envelope ([`Carried::into_payload`]) | `L05`, `L01` at the launch, `L04` of the epoch |
+//! | a guard was held across an await, and another task launched | `W02` |
+//! | a guard was held across an await, and another task took the epoch along | `W07` |
+//! | a task was polled in the midst of another's poll, and launched without an epoch of its own | `W02` |
+//! | an [`Epoch`](lineage_core::Epoch) went to another thread as a plain value | the row is counted as *unreachable* |
+//! | two envelopes were swapped; a future was polled within another's, in one task | nothing: only truth that travels with the data tells |
 //!
 //! # Features
 //!
 //! * `record` (default): recording itself. Without it every item of this crate compiles to the
 //!   plain thing it wraps: the future, tokio's own `spawn`, the value, a layer that does nothing.
+//! * `crossbeam-channel`, `flume`: [`SendCarried`] and [`TrySendCarried`] for their senders.
+//!
+//! With `--cfg tokio_unstable` there is also `SpawnWatch`, which *finds* spawns that lost an epoch. No hook of
+//! tokio's can carry one.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

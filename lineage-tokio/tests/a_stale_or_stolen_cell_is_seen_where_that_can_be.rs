@@ -5,12 +5,15 @@
 //! | what went wrong | seen live |
 //! | --- | --- |
 //! | the carrier was forgotten, on a thread that has lineage events | `L01` |
+//! | an envelope was opened, and its epoch dropped | `L01`, and `L04`: the epoch never launched |
+//! | a value was taken out of its envelope | `L05`, `L01`, `L04` |
 //! | a guard was held across an await, and another task launched meanwhile | `W02` |
 //! | a guard was held across an await, and another task took its epoch along | `W07` |
 //! | a task was polled in the midst of another's poll, and launched there | `W02` |
 //! | an epoch was given to another thread as a value, without a carrier | the row is *unreachable* |
 //! | the carrier was forgotten, on a thread that never saw lineage | unattributed: foreign thread |
 //! | two envelopes were swapped | nothing: only truth tells |
+//! | a future was polled within another's, in one task | nothing: only truth tells |
 #![cfg(feature = "record")]
 
 mod common;
@@ -111,7 +114,7 @@ fn what_is_carried_is_reachable_and_no_fault() {
             let poll = future.as_mut().poll(&mut context);
             (poll, future)
         };
-        let far = std::thread::spawn(move || poll());
+        let far = std::thread::spawn(poll);
         let (pending, future) = far.join().expect("no panic");
         assert!(pending.is_pending());
         launches.extend(futures_executor::block_on(future));
@@ -153,6 +156,66 @@ fn a_task_that_was_spawned_without_its_carrier_is_l01_where_lineage_was_seen() {
     let foreign = row(&report, foreign);
     let by_nobody = Binding::Unattributed(Unattributed::ForeignThread);
     assert_eq!((foreign.binding, &*foreign.faults), (by_nobody, &[][..]));
+}
+
+#[test]
+fn an_envelope_whose_epoch_is_not_worked_for_is_l01_and_one_that_is_emptied_l05() {
+    let ((ids, launches), report) = recorded(|| {
+        let (request, emptied) = (Epoch::declare("request"), Epoch::declare("emptied"));
+        let ids = [&request, &emptied].map(Epoch::id);
+        let jobs = [carried_by(&request, 1), carried_by(&emptied, 2)];
+        let engine = std::thread::spawn(|| {
+            let [opened, emptied] = jobs;
+            let (_, epoch) = opened.open();
+            drop(epoch);
+            let without = launch();
+            let _ = emptied.into_payload();
+            [without, launch()]
+        });
+        (ids, engine.join().expect("no panic"))
+    });
+    for number in launches {
+        let row = row(&report, number);
+        assert_eq!(
+            (row.binding, &*row.faults),
+            (Binding::Lost, &[FaultCode::L01][..])
+        );
+    }
+    let [opened, emptied] = ids;
+    let mut loose: Vec<_> = report
+        .0
+        .faults
+        .iter()
+        .map(|fault| (fault.code, fault.epoch))
+        .collect();
+    loose.sort_unstable();
+    // Neither was launched for, which is said as well.
+    let expected = [
+        (FaultCode::L04, opened),
+        (FaultCode::L04, emptied),
+        (FaultCode::L05, emptied),
+    ];
+    assert_eq!(loose, expected);
+    assert_eq!(validated(&report, FaultCode::L01), 2);
+    assert_eq!(validated(&report, FaultCode::L05), 1);
+}
+
+#[test]
+fn what_one_task_polls_within_its_own_future_only_truth_can_tell() {
+    let ((epoch, stolen), report) = recorded(|| {
+        let epoch = Epoch::declare("request");
+        let id = epoch.id().expect("recording is on");
+        // Another request's work, which lost its epoch and is joined here.
+        let another = async { launch() };
+        let work = async { tokio::join!(async { launch() }, another) };
+        let (_, stolen) = runtime(1).block_on(work.in_epoch(epoch));
+        (id, stolen)
+    });
+    let row = row(&report, stolen);
+    assert_eq!(
+        (row.binding, &*row.faults),
+        (Binding::Bound(epoch), &[][..])
+    );
 }
 
 #[test]
