@@ -101,9 +101,11 @@ mod tests {
                 headings,
                 [
                     "# What it means",
+                    "# Why it matters",
                     "# How it comes about",
                     "# How to find it",
-                    "# How to mend it"
+                    "# How to mend it",
+                    "# In recordings of other tools"
                 ],
                 "{code}"
             );

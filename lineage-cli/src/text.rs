@@ -40,20 +40,28 @@ pub(crate) fn duration(ns: u64) -> String {
     }
 }
 
-/// A longer text from elsewhere, made fit to be shown: a message, a path. Each of its words is
-/// shown as a name is, so none of it is obeyed by a terminal.
+/// A longer text from elsewhere, made fit to be shown: a message, on one line.
 pub(crate) fn printable_text(text: &str) -> String {
     let words = text
-        .split([' ', '\n', '\t'])
+        .split([' ', '\n', '\r', '\t'])
         .filter(|word| !word.is_empty());
-    let parts = words.map(|word| word.split('/').map(printable).collect::<Vec<_>>().join("/"));
-    parts.collect::<Vec<_>>().join(" ")
+    words.map(printable_whole).collect::<Vec<_>>().join(" ")
 }
 
 /// A path, made fit to be shown.
 pub(crate) fn printable_path(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    text.split('/').map(printable).collect::<Vec<_>>().join("/")
+    printable_whole(&path.display().to_string())
+}
+
+/// Text made printable without being shortened, as names are.
+pub(crate) fn printable_whole(text: &str) -> String {
+    // Fewer than a name may have.
+    const PIECE: usize = 50;
+    let characters: Vec<char> = text.chars().collect();
+    let pieces = characters.chunks(PIECE);
+    pieces
+        .map(|piece| printable(&piece.iter().collect::<String>()))
+        .collect()
 }
 
 /// What a person calls a process: its rank, its number, its name.
@@ -249,6 +257,9 @@ mod tests {
             printable_text("not all\n\u{1b}[2J events"),
             "not all \\u{1b}[2J events"
         );
+        let long = format!("{}\u{7}", "long/".repeat(40));
+        let path = printable_path(std::path::Path::new(&long));
+        assert_eq!(path, format!("{}\\u{{7}}", "long/".repeat(40)));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use lineage_validator::printable;
 
 use super::check::{Check, State};
 use super::machine::{Machine, cupti_elsewhere};
-use super::trial::{CuptiAnswer, DriverAnswer, Outcome, shown_path};
+use super::trial::{CuptiAnswer, DriverAnswer, Outcome};
+use crate::text::{printable_text, printable_whole};
 
 const WITHOUT: &str = "what the device did: no calls, no operations, no joins";
 
@@ -47,7 +48,7 @@ pub(crate) fn driver(machine: &Machine, outcome: &Outcome<DriverAnswer>) -> Chec
             .unknown(WITHOUT)
             .next(next);
     }
-    let path = answer.path.as_deref().map(shown_path);
+    let path = answer.path.as_deref().map(printable_whole);
     let path = path.unwrap_or_else(|| "libcuda.so".to_owned());
     let module = match module {
         Some(version) => format!(", kernel module {version}"),
@@ -132,7 +133,11 @@ pub(crate) fn cupti(machine: &Machine, outcome: &Outcome<CuptiAnswer>) -> Check 
     let Some(version) = answer.version else {
         return not_loaded(machine, answer).unknown(WITHOUT);
     };
-    let path = answer.path.as_deref().map(shown_path).unwrap_or_default();
+    let path = answer
+        .path
+        .as_deref()
+        .map(printable_whole)
+        .unwrap_or_default();
     let named = match machine.variable("LINEAGE_CUPTI_LIBRARY") {
         Some(_) => ", named by LINEAGE_CUPTI_LIBRARY",
         None => "",
@@ -146,7 +151,7 @@ pub(crate) fn cupti(machine: &Machine, outcome: &Outcome<CuptiAnswer>) -> Check 
 
 fn not_loaded(machine: &Machine, answer: &CuptiAnswer) -> Check {
     let name = "CUPTI";
-    let why = answer.not_loaded.clone().unwrap_or_default();
+    let why = printable_text(answer.not_loaded.as_deref().unwrap_or_default());
     let named = machine.variable("LINEAGE_CUPTI_LIBRARY").is_some();
     // A library was there, and would not do: its own words say what to do.
     if named || answer.path.is_some() {
@@ -159,13 +164,17 @@ fn not_loaded(machine: &Machine, answer: &CuptiAnswer) -> Check {
             next => check.next(next),
         };
     }
-    let tried: Vec<String> = answer.tried.iter().map(|tried| shown_path(tried)).collect();
+    let tried: Vec<String> = answer
+        .tried
+        .iter()
+        .map(|tried| printable_whole(tried))
+        .collect();
     let found = format!("no libcupti.so is found; looked for {}", tried.join(", "));
     let check = Check::new(name, State::Missing, found);
     match cupti_elsewhere(machine).first() {
         Some(path) => check.next(format!(
             "there is one elsewhere: export LINEAGE_CUPTI_LIBRARY={}",
-            shown_path(&path.display().to_string())
+            printable_whole(&path.display().to_string())
         )),
         None => check.next(
             "install a CUDA toolkit, or only its CUPTI: `pip install nvidia-cuda-cupti-cu12` (`nvidia-cuda-cupti` for \
@@ -192,8 +201,7 @@ pub(crate) fn session(outcome: &Outcome<CuptiAnswer>) -> Check {
             no_session: Some(why),
             ..
         }) => {
-            let shown: Vec<String> = why.split(' ').map(shown_path).collect();
-            let shown = shown.join(" ");
+            let shown = printable_text(why);
             // "cuptiSubscribe failed with code 15 (not initialized): what to do"
             let (found, next) = match shown.split_once("): ") {
                 Some((found, next)) => (format!("{found})"), next),

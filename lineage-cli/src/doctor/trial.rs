@@ -5,7 +5,6 @@ use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use lineage_validator::printable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -258,11 +257,4 @@ fn mapped(beginning: &str) -> Option<String> {
         name.is_some_and(|name| name.starts_with(beginning))
     };
     files.into_iter().find(of_name).map(str::to_owned)
-}
-
-/// A path from an answer, fit to be shown; longer than a name may be.
-pub(crate) fn shown_path(path: &str) -> String {
-    // A path is of no use in part, so each of its names is made printable on its own.
-    let names: Vec<String> = path.split('/').map(printable).collect();
-    names.join("/")
 }

@@ -8,7 +8,7 @@ use lineage_validator::{About, Counts, Finding};
 use serde::Serialize;
 
 use super::examine::{Examined, Origin, Process, Replays};
-use super::joins;
+use super::{advice, joins};
 use crate::input::{Read, Refusal};
 use crate::text::json_line;
 
@@ -214,6 +214,10 @@ pub(super) fn object(examined: &Examined) -> String {
             (None, Some(import))
         }
     };
+    let findings = validation
+        .faults
+        .iter()
+        .map(|of| finding(of, advice::next(examined, of)));
     json_line(&Object {
         schema: SCHEMA,
         file: examined.file.display().to_string(),
@@ -229,7 +233,7 @@ pub(super) fn object(examined: &Examined) -> String {
         graph_replays: examined.replays,
         faults: codes(&validation.fault_counts),
         faults_by_session: codes(&validation.session_faults),
-        findings: validation.faults.iter().map(finding).collect(),
+        findings: findings.collect(),
         findings_not_listed: validation.not_listed,
         meaning: "sound means that the records agree with one another; only truth can tell whether they are right",
     })
@@ -335,7 +339,7 @@ fn summary(counts: &Counts) -> Summary<'_> {
     }
 }
 
-fn finding(finding: &Finding) -> FindingObject<'_> {
+fn finding<'f>(finding: &'f Finding, next: &'f str) -> FindingObject<'f> {
     let lines = finding.evidence.iter().map(|line| LineObject {
         label: line.label,
         text: &line.text,
@@ -349,7 +353,7 @@ fn finding(finding: &Finding) -> FindingObject<'_> {
         about: about(&finding.about),
         detail: &finding.detail,
         evidence: lines.collect(),
-        next: finding.next,
+        next,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `lineage validate`.
 
+mod advice;
 mod examine;
 mod joins;
 mod json;

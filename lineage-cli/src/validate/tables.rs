@@ -3,7 +3,7 @@
 use lineage_validator::{Counts, Finding, Validation, printable};
 
 use super::examine::{Examined, Origin};
-use super::joins;
+use super::{advice, joins};
 use crate::input::Read;
 use crate::terminal::{FAULT, HEADING, SOUND, UNSURE};
 use crate::text::{
@@ -28,7 +28,7 @@ pub(super) fn file(examined: &Examined, width: usize) -> String {
     }
     for finding in &validation.faults {
         out.push('\n');
-        out += &one_finding(finding, width);
+        out += &one_finding(examined, finding, width);
     }
     if validation.not_listed > 0 {
         let more = counted(validation.not_listed, "more finding", "more findings");
@@ -391,7 +391,7 @@ fn faults(validation: &Validation, width: usize) -> String {
     out
 }
 
-fn one_finding(finding: &Finding, width: usize) -> String {
+fn one_finding(examined: &Examined, finding: &Finding, width: usize) -> String {
     let process = match finding.process.0 {
         0 => String::new(),
         other => format!("process {other}, "),
@@ -411,7 +411,7 @@ fn one_finding(finding: &Finding, width: usize) -> String {
     for line in &finding.evidence {
         out += &labelled(6, line.label, LABEL, &line.text, width);
     }
-    out += &labelled(6, "do next", LABEL, finding.next, width);
+    out += &labelled(6, "do next", LABEL, advice::next(examined, finding), width);
     out
 }
 
