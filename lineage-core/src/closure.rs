@@ -1,8 +1,8 @@
 //! Closures that carry an epoch: current in every call, and while what they hold is dropped.
 
-use crate::carrier::Resumable;
-use crate::epoch::Epoch;
-use crate::observation::CarrierKind;
+#[cfg(feature = "record")]
+#[path = "closure/recorded.rs"]
+mod held;
 
 /// Takes the current epoch along into a closure that is called once, elsewhere.
 ///
@@ -15,7 +15,8 @@ use crate::observation::CarrierKind;
 /// There the epoch is right again, since an envelope that is made in the closure takes it along.
 ///
 /// A closure with arguments is an ordinary value: it goes into an envelope or beside a
-/// [`Carrier`](crate::carrier::Carrier), or is called through a [`Resumable`].
+/// [`Carrier`](crate::carrier::Carrier), or is called through a
+/// [`Resumable`](crate::carrier::Resumable).
 ///
 /// ```
 /// use lineage_core::Epoch;
@@ -31,15 +32,14 @@ pub fn carried_fn<F, R>(work: F) -> impl FnOnce() -> R + use<F, R>
 where
     F: FnOnce() -> R,
 {
-    let mut held = Held::new(work);
-    move || held.call_once()
+    held::once(work)
 }
 
 /// Takes the current epoch along into a closure that is called any number of times.
 ///
 /// The epoch is current in every call and while the closure is dropped. The first call is the
 /// reception of the handoff; a call on another thread than the last is one more
-/// ([`Resumable`] says when).
+/// ([`Resumable`](crate::carrier::Resumable) says when).
 ///
 /// ```
 /// use lineage_core::Epoch;
@@ -58,54 +58,17 @@ pub fn carried_fn_mut<F, R>(work: F) -> impl FnMut() -> R + use<F, R>
 where
     F: FnMut() -> R,
 {
-    let mut held = Held::new(work);
-    move || held.call()
+    held::repeatedly(work)
 }
 
-/// A closure, and what it works for.
-struct Held<F> {
-    // `Some` until it is dropped, or called for the only time.
-    work: Option<F>,
-    epoch: Resumable,
-}
-
-impl<F> Held<F> {
-    #[track_caller]
-    fn new(work: F) -> Self {
-        Self {
-            work: Some(work),
-            epoch: Resumable::new(Epoch::current(), CarrierKind::Callback),
-        }
+/// Without recording: the closures themselves.
+#[cfg(not(feature = "record"))]
+mod held {
+    pub(super) fn once<F>(work: F) -> F {
+        work
     }
 
-    fn call_once<R>(&mut self) -> R
-    where
-        F: FnOnce() -> R,
-    {
-        let _scope = self.epoch.enter();
-        let work = self.work.take();
-        // Whoever calls a `FnOnce` gives it away, so it is there.
-        work.expect("a closure that is called once is not called again")()
-    }
-
-    fn call<R>(&mut self) -> R
-    where
-        F: FnMut() -> R,
-    {
-        let _scope = self.epoch.enter();
-        let work = self.work.as_mut();
-        work.expect("only its destructor takes a closure out")()
-    }
-}
-
-impl<F> Drop for Held<F> {
-    fn drop(&mut self) {
-        let Some(work) = self.work.take() else {
-            return;
-        };
-        // What the closure holds is dropped in its epoch. Nothing was received thereby.
-        let scope = self.epoch.epoch().enter();
-        drop(work);
-        drop(scope);
+    pub(super) fn repeatedly<F>(work: F) -> F {
+        work
     }
 }

@@ -251,6 +251,7 @@ impl Epoch {
         work()
     }
 
+    #[cfg(feature = "record")]
     pub(crate) fn from_handle(handle: Handle) -> Self {
         Self(Some(handle))
     }

@@ -7,6 +7,15 @@ use lineage_core::{Epoch, HasEpoch};
 
 use crate::{entered, task_id};
 
+#[cfg(not(feature = "record"))]
+#[path = "envelope/passed_through.rs"]
+mod content;
+#[cfg(feature = "record")]
+#[path = "envelope/recorded.rs"]
+mod content;
+
+use self::content::Content;
+
 /// Puts a value into an envelope, together with the current epoch.
 ///
 /// The envelope is a plain value: any channel, queue or list carries it. Where the work goes on,
@@ -60,20 +69,20 @@ pub fn carried_by<T>(epoch: &Epoch, value: T) -> Carried<T> {
 ///
 /// A clone is a handoff of its own, so an envelope may go through a broadcast or watch channel.
 #[must_use = "an envelope that is dropped counts as abandoned work"]
+#[derive(Clone)]
 pub struct Carried<T> {
-    // `Some` until it is taken apart or dropped.
-    content: Option<(T, Carrier)>,
+    content: Content<T>,
 }
 
 impl<T> Carried<T> {
     fn new(value: T, carrier: Carrier) -> Self {
         Self {
-            content: Some((value, carrier)),
+            content: Content::new(value, carrier),
         }
     }
 
-    fn take_apart(mut self) -> (T, Carrier) {
-        self.content.take().expect(WHOLE)
+    fn take_apart(self) -> (T, Carrier) {
+        self.content.take_apart()
     }
 
     /// Opens the envelope: the value, and the epoch to work for. Records that the handoff was
@@ -95,12 +104,12 @@ impl<T> Carried<T> {
 
     /// The value, without opening the envelope.
     pub fn payload(&self) -> &T {
-        &self.content.as_ref().expect(WHOLE).0
+        self.content.value()
     }
 
     /// The value, to be changed, without opening the envelope.
     pub fn payload_mut(&mut self) -> &mut T {
-        &mut self.content.as_mut().expect(WHOLE).0
+        self.content.value_mut()
     }
 
     /// Another value in the same envelope: still the same handoff.
@@ -133,26 +142,6 @@ impl<T> Carried<T> {
     }
 }
 
-/// Why the content is there: what takes it out consumes the envelope.
-const WHOLE: &str = "an envelope has its content until it is taken apart or dropped";
-
-impl<T> Drop for Carried<T> {
-    fn drop(&mut self) {
-        if let Some((value, carrier)) = self.content.take() {
-            entered::sweep();
-            carrier.abandon_with(value);
-        }
-    }
-}
-
-impl<T: Clone> Clone for Carried<T> {
-    fn clone(&self) -> Self {
-        Self {
-            content: self.content.clone(),
-        }
-    }
-}
-
 impl<T: std::fmt::Debug> std::fmt::Debug for Carried<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let epoch = HasEpoch::epoch(self);
@@ -165,8 +154,6 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Carried<T> {
 
 impl<T> HasEpoch for Carried<T> {
     fn epoch(&self) -> Option<LaunchEpoch> {
-        self.content
-            .as_ref()
-            .and_then(|(_, carrier)| carrier.epoch())
+        self.content.epoch()
     }
 }

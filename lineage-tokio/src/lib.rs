@@ -154,3 +154,10 @@ pub use spawn::{JoinSetExt, LocalSetExt, RuntimeExt, spawn, spawn_blocking, spaw
 #[cfg(tokio_unstable)]
 pub use spawn_watch::{LostSpawn, LostSpawns, SpawnWatch};
 pub use stream::{SinkExt, StreamExt};
+
+/// Without recording, a future and a value are no larger in their wrappers.
+#[cfg(not(feature = "record"))]
+const _: () = {
+    assert!(size_of::<InEpoch<[u64; 3]>>() == size_of::<[u64; 3]>());
+    assert!(size_of::<Carried<[u64; 3]>>() == size_of::<[u64; 3]>());
+};

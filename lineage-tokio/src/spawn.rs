@@ -6,14 +6,17 @@ mod runtime;
 use std::future::Future;
 
 use lineage_core::Epoch;
+#[cfg(feature = "record")]
 use lineage_core::carrier::Carrier;
 use lineage_core::observation::CarrierKind;
 use tokio::task::JoinHandle;
 
 pub use self::join_set::JoinSetExt;
 pub use self::runtime::{LocalSetExt, RuntimeExt};
+use crate::entered;
 use crate::future::InEpoch;
-use crate::{entered, task_id};
+#[cfg(feature = "record")]
+use crate::task_id;
 
 /// [`tokio::spawn`], and the current epoch goes with the task.
 ///

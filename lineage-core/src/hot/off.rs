@@ -3,7 +3,7 @@
 
 use crate::hook::{CallLeft, CallSnapshot};
 use crate::id::{Attribution, HostNanos, LaunchEpoch, PackedEpoch, W3cParent};
-use crate::observation::{CarrierKind, Handoff, LinkKind, Mark, MisuseKind};
+use crate::observation::{LinkKind, Mark, MisuseKind};
 
 /// Never made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,14 +73,6 @@ impl Handle {
     pub(crate) fn enter(&self, _: Entering) -> Token {
         Token
     }
-
-    pub(crate) fn send(&self, _: CarrierKind, _: RawSite) -> Handoff {
-        match *self {}
-    }
-
-    pub(crate) fn receive(&self, _: Handoff) {}
-
-    pub(crate) fn abandon(&self, _: Handoff) {}
 }
 
 #[inline]
