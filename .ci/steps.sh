@@ -60,7 +60,8 @@ step_docs() {
 
 step_features() {
     parts tools
-    cargo hack clippy --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-validator -p launch-lineage -- -D warnings
+    cargo hack clippy --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-rayon -p lineage-tower \
+        -p lineage-validator -p launch-lineage -- -D warnings
 }
 
 step_benches() {
@@ -102,6 +103,14 @@ step_api() { scripts/public-api; }
 # ---- .ci/long
 
 step_repeat() { .ci/example.py sim "$work/example" 20; }
+
+# A package of its own, with its own Cargo.lock: candle's choice of cudarc's features is not that of the examples.
+step_candle() {
+    local manifest=adapters/candle/Cargo.toml
+    cargo fmt --manifest-path "$manifest" --check -- --color never
+    cargo clippy --manifest-path "$manifest" --all-targets --target-dir "$work/candle" --locked -- -D warnings
+    cargo test --manifest-path "$manifest" --target-dir "$work/candle" --locked
+}
 
 step_consumers() { LINEAGE_SIM_CONSUMERS=1 cargo test -p lineage-sim --test consumers --locked -- --nocapture; }
 
