@@ -24,7 +24,7 @@ impl Progress {
         } else {
             ProgressBar::new(bytes)
         };
-        let template = "{msg} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
+        let template = "{wide_msg} {bar:20} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -42,7 +42,7 @@ impl Progress {
 
     /// From here on records are counted, as many as there are.
     pub(crate) fn now_joining(&self, records: u64) {
-        let template = "{msg} {bar:30} {human_pos} of {human_len} records, {eta} to go";
+        let template = "{wide_msg} {bar:20} {human_pos} of {human_len} records, {eta} to go";
         if let Ok(style) = ProgressStyle::with_template(template) {
             self.bar.set_style(style);
         }

@@ -198,7 +198,7 @@ fn import(
     for slice in recording.slices(SLICE).map_err(refuse)? {
         let slice = slice.map_err(refuse)?;
         let validation = slice_of(&slice.observations, options);
-        progress.joined(slice.observations.len() as u64);
+        progress.joined(slice.records as u64);
         if several {
             let part = validation.clone();
             match each.get_mut(&slice.process) {
