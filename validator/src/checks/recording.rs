@@ -89,7 +89,8 @@ fn misuses(process: &Process<'_>, findings: &mut Findings) {
             ),
             MisuseKind::ScopeAcrossTasks => (
                 FaultCode::W07,
-                "a scope was entered in one task, and in another it ended or was taken along".to_owned(),
+                "a scope was entered in one task, and in another it ended or was taken along"
+                    .to_owned(),
             ),
             _ => (
                 FaultCode::W07,
