@@ -135,6 +135,32 @@ fn a_member_whose_batch_launched_has_launched() {
     }
 }
 
+/// Rings are read one after the other: a batch's before that of the thread that declared a member.
+#[test]
+fn a_member_that_is_declared_in_a_ring_that_is_read_later_is_linked_all_the_same() {
+    let merged = Linked {
+        epoch: epoch(9),
+        from: epoch(1),
+        kind: LinkKind::Merge,
+        at: at(300),
+    };
+    let run = ended([
+        device(),
+        declared(2, 9, 200),
+        merged.into(),
+        call(2, 100, 400, 9),
+        retired(9, 500),
+        declared(1, 1, 100),
+        sent(1, 1, 1, 110),
+        received(2, 1, 1, 190),
+        retired(1, 600),
+        flushed(1_000),
+        flushed(2_000),
+    ]);
+    let found: Vec<_> = run.faults.iter().map(|fault| fault.code).collect();
+    assert!(!found.contains(&FaultCode::L04), "{found:?}");
+}
+
 #[test]
 fn a_member_waits_for_its_batch_as_long_as_that_may_launch() {
     let start = [

@@ -317,6 +317,10 @@ impl Epochs {
         if later == from {
             return; // Another version of the same work.
         }
+        if !self.known.contains(from) {
+            // Its declaration is in a ring that is read later than the one with the link.
+            self.state(from, context);
+        }
         if let Some(earlier) = self.states.get_mut(&from) {
             earlier.handed_on = true;
         }
