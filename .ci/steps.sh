@@ -29,7 +29,7 @@ step_parts() {
 step_format() {
     cargo fmt --all --check -- --color never
     local manifest
-    for manifest in checks/*/Cargo.toml; do cargo fmt --manifest-path "$manifest" --check -- --color never; done
+    for manifest in checks/*/Cargo.toml fuzz/Cargo.toml; do cargo fmt --manifest-path "$manifest" --check -- --color never; done
 }
 
 step_paths() { .ci/machine_paths; }
@@ -98,11 +98,17 @@ step_real() {
 
 step_example() { .ci/example.py sim "$work/example"; }
 
+step_handoffs() { .ci/handoffs small; }
+
+step_fuzz() { fuzz/run 60; }
+
 step_api() { scripts/public-api; }
 
 # ---- .ci/long
 
 step_repeat() { .ci/example.py sim "$work/example" 20; }
+
+step_handoffs_20() { .ci/handoffs long "$work"; }
 
 # A package of its own, with its own Cargo.lock: candle's choice of cudarc's features is not that of the examples.
 step_candle() {
@@ -117,6 +123,15 @@ step_consumers() { LINEAGE_SIM_CONSUMERS=1 cargo test -p lineage-sim --test cons
 step_loom_deep() { LOOM_MAX_PREEMPTIONS=8 step_loom; }
 
 step_properties() { PROPTEST_CASES=20000 cargo test -p lineage-core -p lineage-validator --release --locked; }
+
+step_fuzz_long() { fuzz/run 600; }
+
+step_large() { .ci/large.py "$work/large"; }
+
+step_compare() {
+    require_everything
+    scripts/compare-hta
+}
 
 # The same tests again and again, with the machine's cores shared by one test at a time and by many.
 step_tests_again() {
