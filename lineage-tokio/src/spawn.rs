@@ -77,7 +77,7 @@ where
 /// The epoch that is current here is current while the closure runs. Without a current epoch this
 /// is tokio's function.
 ///
-/// ([`tokio::task::block_in_place`] needs no counterpart: its closure runs on this very thread,
+/// (`tokio::task::block_in_place` needs no counterpart: its closure runs on this very thread,
 /// inside of the task's poll, and what is current stays so.)
 ///
 /// # Panics
