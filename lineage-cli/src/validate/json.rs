@@ -7,7 +7,8 @@ use lineage_core::fault::FaultCode;
 use lineage_validator::{About, Counts, Finding};
 use serde::Serialize;
 
-use super::examine::{Examined, Origin, Process, Replays};
+use super::examine::{Examined, Origin, Process};
+use super::import::Replays;
 use super::{advice, joins};
 use crate::input::{Read, Refusal};
 use crate::text::json_line;

@@ -2,6 +2,7 @@
 
 mod advice;
 mod examine;
+mod import;
 mod joins;
 mod json;
 mod tables;

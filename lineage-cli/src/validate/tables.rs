@@ -12,6 +12,8 @@ use crate::text::{
 
 /// Columns of the labels on the left.
 const LABEL: usize = 12;
+/// Processes that are listed.
+const PROCESSES: usize = 32;
 
 /// What was examined, what came out, and each listed finding.
 pub(super) fn file(examined: &Examined, width: usize) -> String {
@@ -137,9 +139,15 @@ fn processes(examined: &Examined, width: usize) -> String {
         line.extend([counts.joined_operations(), counts.lost, counts.wrong].map(thousands));
         line
     };
-    let each = examined.processes.iter();
+    let each = examined.processes.iter().take(PROCESSES);
     let mut rows: Vec<Vec<String>> = each.map(|of| line(of.label(), &of.counts)).collect();
-    rows.push(line("all".to_owned(), &examined.whole.counts));
+    let more = examined.processes.len().saturating_sub(PROCESSES);
+    let all = if more > 0 {
+        format!("all, {more} more among them")
+    } else {
+        "all".to_owned()
+    };
+    rows.push(line(all, &examined.whole.counts));
     let header: &[&str] = if wide {
         &[
             "process", "calls", "kernels", "copies", "sets", "joined", "lost", "wrong",
