@@ -1,5 +1,5 @@
 // The loop of both programs. `calls!` keeps what is in it in with_calls and drops it in without_calls; `within!` runs its last
-// part inside the scope that its first part makes, or just runs it.
+// part inside the scope that its first part makes, or just runs it; `called!` does so in a closure that is made and called.
 
 use std::hint::black_box;
 
@@ -29,6 +29,15 @@ fn measured(rounds: u64) -> u64 {
         value = within!(batch.launch, mix(value, 1));
         value = within!(lineage_core::launch, mix(value, 2));
         value = within!(request.run, mix(value, 3));
+        calls! {
+            let resumed = Resumable::of_current(CarrierKind::Callback);
+            let _was = resumed.was_resumed();
+            let captured = Captured::current();
+        }
+        value = within!(resumed.run, mix(value, 6));
+        value = within!(captured.run, mix(value, 7));
+        value = called!(carried_fn, mix(value, 8));
+        value = called!(carried_fn_mut, mix(value, 9));
         calls! {
             let _boundary = batch.enter_for_launch();
         }

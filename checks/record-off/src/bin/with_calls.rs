@@ -1,8 +1,8 @@
 //! The loop with every call of the interface in it.
 
-use lineage_core::Epoch;
-use lineage_core::carrier::Carrier;
+use lineage_core::carrier::{Carrier, Resumable, carried_fn, carried_fn_mut};
 use lineage_core::observation::{CarrierKind, Mark};
+use lineage_core::{Captured, Epoch};
 
 macro_rules! calls {
     ($($call:tt)*) => { $($call)* };
@@ -17,6 +17,12 @@ macro_rules! within {
     };
     ($scope:path as $reason:literal, $work:expr) => {
         $scope($reason, || $work)
+    };
+}
+
+macro_rules! called {
+    ($carry:ident, $work:expr) => {
+        $carry(move || $work)()
     };
 }
 

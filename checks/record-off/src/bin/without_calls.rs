@@ -16,4 +16,10 @@ macro_rules! within {
     };
 }
 
+macro_rules! called {
+    ($carry:ident, $work:expr) => {
+        $work
+    };
+}
+
 include!("../measured.rs");
