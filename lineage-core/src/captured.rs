@@ -39,8 +39,12 @@ impl Captured {
     /// What is current on this thread.
     #[inline]
     pub fn current() -> Self {
+        let packed = hot::current();
+        if packed == PackedEpoch::NONE {
+            return Self::nothing();
+        }
         let epoch = Epoch::current();
-        let otherwise = match hot::current() {
+        let otherwise = match packed {
             // What is current is an epoch that is retired: there is nothing to work for.
             packed if packed.unpack().epoch().is_some() => PackedEpoch::NONE,
             // It says that a boundary is open here, and there may be none where this is entered.
@@ -60,9 +64,22 @@ impl Captured {
         }
     }
 
+    /// This epoch; nothing, if it is inert.
+    pub fn of(epoch: &Epoch) -> Self {
+        Self {
+            epoch: epoch.clone(),
+            otherwise: PackedEpoch::NONE,
+        }
+    }
+
     /// The epoch; inert if there is none.
     pub const fn epoch(&self) -> &Epoch {
         &self.epoch
+    }
+
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        self.epoch.is_inert() && self.otherwise == PackedEpoch::NONE
     }
 
     /// Makes it current on this thread until the guard is dropped. The guard must not be held
@@ -80,6 +97,9 @@ impl Captured {
     /// Runs a closure with it current.
     #[inline]
     pub fn run<R>(&self, work: impl FnOnce() -> R) -> R {
+        if self.is_nothing() && hot::current() == PackedEpoch::NONE {
+            return work();
+        }
         let _scope = self.enter();
         work()
     }

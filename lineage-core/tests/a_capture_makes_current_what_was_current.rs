@@ -20,6 +20,8 @@ fn also_nothing_and_also_inside_a_launch_boundary() {
     let cases = [
         (&nothing, Attribution::None),
         (&Captured::nothing(), Attribution::None),
+        (&Captured::of(&Epoch::inert()), Attribution::None),
+        (&Captured::of(&request), id(&request)),
         (&in_boundary_of_nothing, Attribution::None),
         (&of_request, id(&request)),
         (&in_boundary_of_request, id(&request)),

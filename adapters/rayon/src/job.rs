@@ -7,12 +7,11 @@ use lineage_core::observation::CarrierKind;
 /// What was current where a job was made, on its way to whichever thread takes the job.
 pub(crate) struct Job {
     captured: Captured,
-    /// Empty for a job that stays on its thread.
     carrier: Carrier,
 }
 
 impl Job {
-    /// Of a job that another thread may take: a handoff.
+    /// Of what is current here.
     #[track_caller]
     pub(crate) fn sent() -> Self {
         Self::sent_for(Captured::current())
@@ -20,13 +19,7 @@ impl Job {
 
     #[track_caller]
     pub(crate) fn sent_for(captured: Captured) -> Self {
-        let carrier = Carrier::new(captured.epoch(), CarrierKind::Pool);
-        Self { captured, carrier }
-    }
-
-    /// Of a job that this very thread is going to run.
-    pub(crate) fn staying(captured: Captured) -> Self {
-        let carrier = Carrier::default();
+        let carrier = handoff(&captured);
         Self { captured, carrier }
     }
 
@@ -40,9 +33,7 @@ impl Job {
 
     /// Runs the job, on the thread that took it.
     pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> R {
-        // The capture holds the epoch; the carrier's handle is one too many.
-        drop(self.carrier.open());
-        self.captured.run(work)
+        run(&self.captured, self.carrier, work)
     }
 
     /// The two parts, for work that is split up while it is on its way.
@@ -51,13 +42,39 @@ impl Job {
     }
 }
 
-/// Waits for jobs. The thread may run others in the meantime, of which nothing is known: whatever
-/// is current here is not theirs.
-pub(crate) fn waiting<R>(wait: impl FnOnce() -> R) -> R {
-    Captured::nothing().run(wait)
+/// A job is made that another thread may take.
+#[track_caller]
+#[inline]
+pub(crate) fn handoff(captured: &Captured) -> Carrier {
+    if captured.epoch().is_inert() {
+        return Carrier::default();
+    }
+    Carrier::new(captured.epoch(), CarrierKind::Pool)
 }
 
-/// Whether jobs made here are put into the pool by a thread that is not one of its own.
-pub(crate) fn outside_of_pool() -> bool {
-    rayon::current_thread_index().is_none()
+/// A job is made that stays on this thread, unless the thread is none of the pool's.
+#[track_caller]
+#[inline]
+pub(crate) fn handoff_into_pool(captured: &Captured) -> Carrier {
+    if rayon::current_thread_index().is_some() {
+        return Carrier::default();
+    }
+    handoff(captured)
+}
+
+/// Runs a job whose capture outlives it, on the thread that took it.
+#[inline]
+pub(crate) fn run<R>(captured: &Captured, carrier: Carrier, work: impl FnOnce() -> R) -> R {
+    if !captured.epoch().is_inert() {
+        // The capture holds the epoch; the carrier's handle is one too many.
+        drop(carrier.open());
+    }
+    captured.run(work)
+}
+
+/// Waits for jobs. The thread may run others in the meantime, of which nothing is known: whatever
+/// is current here is not theirs.
+#[inline]
+pub(crate) fn waiting<R>(wait: impl FnOnce() -> R) -> R {
+    Captured::nothing().run(wait)
 }

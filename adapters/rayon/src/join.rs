@@ -2,7 +2,7 @@
 
 use lineage_core::Captured;
 
-use crate::job::{Job, outside_of_pool, waiting};
+use crate::job::{handoff, handoff_into_pool, run, waiting};
 
 /// [`rayon::join`], with the current epoch in both closures.
 ///
@@ -36,11 +36,7 @@ where
 {
     let captured = Captured::current();
     // Within the pool this thread runs the first closure itself, and others may take the second.
-    let first = if outside_of_pool() {
-        Job::sent_for(captured.clone())
-    } else {
-        Job::staying(captured.clone())
-    };
-    let second = Job::sent_for(captured);
-    waiting(|| rayon::join(move || first.run(a), move || second.run(b)))
+    let first = handoff_into_pool(&captured);
+    let second = handoff(&captured);
+    waiting(|| rayon::join(|| run(&captured, first, a), || run(&captured, second, b)))
 }

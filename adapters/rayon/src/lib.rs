@@ -60,9 +60,10 @@
 //! * A parallel iterator: one for each piece that rayon splits it into, which are a few for each
 //!   thread, unless `with_max_len` or an unindexed iterator asks for smaller ones.
 //!
-//! A handoff costs about as much as a job of rayon's own, so a [`join`] that recurses down to a few
-//! hundred nanoseconds of work is better split more coarsely; or the innermost levels, if they
-//! launch nothing, use [`rayon::join`].
+//! A [`join`] in an epoch costs about 0.2 µs more than rayon's own, whose closures may take 0.02 µs. So one
+//! that recurses down to a few hundred nanoseconds of work is better split more coarsely; or the
+//! innermost levels, if they launch nothing, use [`rayon::join`]. An iterator costs no more for each
+//! item.
 //!
 //! # What plain rayon jobs see
 //!

@@ -2,7 +2,7 @@
 
 use lineage_core::Captured;
 
-use crate::job::{Job, outside_of_pool, waiting};
+use crate::job::{Job, handoff_into_pool, run, waiting};
 
 /// [`rayon::Scope`], whose jobs take the epoch along that is current where they are spawned.
 #[derive(Debug)]
@@ -50,12 +50,9 @@ where
     F: FnOnce(&Scope<'_, 'scope>) -> R + Send,
     R: Send,
 {
-    let job = if outside_of_pool() {
-        Job::sent()
-    } else {
-        Job::staying(Captured::current())
-    };
-    waiting(|| rayon::scope(move |scope| job.run(|| body(&Scope(scope)))))
+    let captured = Captured::current();
+    let carrier = handoff_into_pool(&captured);
+    waiting(|| rayon::scope(|scope| run(&captured, carrier, || body(&Scope(scope)))))
 }
 
 /// [`rayon::in_place_scope`]: like [`scope`], and its closure always runs on the calling thread.
@@ -64,6 +61,6 @@ pub fn in_place_scope<'scope, F, R>(body: F) -> R
 where
     F: FnOnce(&Scope<'_, 'scope>) -> R,
 {
-    let job = Job::staying(Captured::current());
-    waiting(|| rayon::in_place_scope(|scope| job.run(|| body(&Scope(scope)))))
+    let captured = Captured::current();
+    waiting(|| rayon::in_place_scope(|scope| captured.run(|| body(&Scope(scope)))))
 }

@@ -197,14 +197,12 @@ fn the_epoch_may_be_named() {
     let pool = pool(4);
     recorded(|| {
         let (epoch, other) = (Epoch::declare("request"), Epoch::declare("other"));
-        other.run(|| {
-            pool.install(|| {
-                let seen = items().in_epoch(&epoch).filter(|_| current() == epoch.id());
-                assert_eq!(seen.count(), ITEMS);
-                let seen = items()
-                    .in_epoch(&Epoch::inert())
-                    .filter(|_| current().is_none());
-                assert_eq!(seen.count(), ITEMS);
+        pool.install(|| {
+            other.run(|| {
+                let seen = items().in_epoch(&epoch);
+                assert_eq!(seen.filter(|_| current() == epoch.id()).count(), ITEMS);
+                let seen = items().in_epoch(&Epoch::inert());
+                assert_eq!(seen.filter(|_| current().is_none()).count(), ITEMS);
             })
         });
     });

@@ -63,7 +63,7 @@ pub trait ParallelIteratorExt: ParallelIterator {
     fn in_epoch(self, epoch: &Epoch) -> InEpoch<Self> {
         InEpoch {
             base: self,
-            job: Job::sent_for(epoch.run(Captured::current)),
+            job: Job::sent_for(Captured::of(epoch)),
         }
     }
 }
