@@ -141,8 +141,9 @@ fn what_is_carried_is_recorded() {
         1
     );
     let retired = events!(report, Retired);
-    let ends: Vec<_> = retired.iter().map(|it| (it.epoch.id, it.how)).collect();
-    // One thread's ring after the other, in the order in which the threads were first seen.
+    let mut ends: Vec<_> = retired.iter().map(|it| (it.epoch.id, it.how)).collect();
+    // The rings of two threads are read in turns, so either may be first.
+    ends.sort_by_key(|(id, _)| *id);
     assert_eq!(
         ends,
         [(id.id, RetiredAs::Cancelled), (batch.id, RetiredAs::Done)]
