@@ -13,11 +13,18 @@
 //! Then every carrier is broken on purpose, and the table says what shows it while the program
 //! runs: a fault code, or only truth.
 //!
-//! Where to read on: `carriers/` has the carriers, a few lines each; `cell.rs` is what drives them,
-//! `mutation.rs` what is broken, `baseline.rs` the other ways, `score.rs` the comparison, `run.rs`
-//! what is looked at after each cell.
+//! Where to read on:
+//!
+//! * `carriers/` has the carriers, a few lines each: the right way, and the way that forgets it.
+//! * `request.rs` is what travels, `cell.rs` what drives it, `threads.rs` who looks at its threads.
+//! * `baseline.rs` has the other ways, `mutation.rs` what is broken.
+//! * `score.rs` compares with the truth, `run.rs` looks at what is left behind after each cell.
+//! * `record.rs` and `table.rs` are what comes out; the README's table is written from it.
 
-#![expect(unreachable_pub, reason = "a program has no public interface")]
+#![cfg_attr(
+    target_os = "linux",
+    expect(unreachable_pub, reason = "a program has no public interface")
+)]
 
 #[cfg(target_os = "linux")]
 mod baseline;

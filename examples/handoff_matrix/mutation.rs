@@ -4,7 +4,7 @@
 
 use launch_lineage::fault::FaultCode;
 
-/// A handoff that is broken: in every second pair of requests of a caller.
+/// A handoff that is broken, in each pair of requests of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutation {
     /// One request of the pair is handed over without the carrier.
