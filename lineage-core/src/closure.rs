@@ -6,13 +6,14 @@ mod held;
 
 /// Takes the current epoch along into a closure that is called once, elsewhere.
 ///
-/// The epoch is current while the closure runs and, should nobody call it, while it is dropped. That
-/// it is called is the reception of the handoff; that it is dropped uncalled abandons it.
+/// The epoch is current while the closure runs and, should nobody call it, while it is dropped.
+/// That it is called is the reception of the handoff; that it is dropped uncalled abandons it.
 ///
 /// A CUDA host function (`cuLaunchHostFunc`) and a stream callback are such closures: box it, give
 /// its address as the user data, and call it in the `extern "C"` function. They **must make no CUDA
-/// call**: what they do is to say that work has ended, or to hand the next work to a thread that may.
-/// There the epoch is right again, since an envelope that is made in the closure takes it along.
+/// call**: what they do is to say that work has ended, or to hand the next work to a thread that
+/// may. There the epoch is right again, since an envelope that is made in the closure takes it
+/// along.
 ///
 /// A closure with arguments is an ordinary value: it goes into an envelope or beside a
 /// [`Carrier`](crate::carrier::Carrier), or is called through a

@@ -1,7 +1,7 @@
 //! Futures that carry an epoch, on any executor.
 //!
-//! [`FutureExt::in_epoch`] needs no runtime, no subscriber and no span: the epoch is current in every
-//! poll, on whichever thread, and while the future is dropped. `lineage-tokio` has the same
+//! [`FutureExt::in_epoch`] needs no runtime, no subscriber and no span: the epoch is current in
+//! every poll, on whichever thread, and while the future is dropped. `lineage-tokio` has the same
 //! methods for programs with tokio or a tracing layer, where task ids are known as well.
 //!
 //! ```

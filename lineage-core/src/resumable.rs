@@ -13,17 +13,17 @@ use crate::scope::Scope;
 /// No thread has this number: the work was not resumed yet.
 const NOWHERE: u32 = u32::MAX;
 
-/// A carrier for work that is resumed again and again: a future that is polled, a stream, a callback
-/// that is called.
+/// A carrier for work that is resumed again and again: a future that is polled, a stream, a
+/// callback that is called.
 ///
 /// [`enter`](Self::enter) makes its epoch current, as often as is wanted. The first time the
 /// handoff is *received*; dropped before that, it is *abandoned*. Every later time costs what
 /// entering the [epoch](Epoch::enter) costs.
 ///
 /// Work that moves between threads arrives anew: each time that it is resumed on another thread
-/// than the last time, outside of a task whose id a [hook](crate::hook::set_task_id_hook) tells, one
-/// more handoff is sent and received there. So an epoch is *reachable* wherever its work goes, also
-/// on an executor that lineage knows nothing of.
+/// than the last time, outside of a task whose id a [hook](crate::hook::set_task_id_hook) tells,
+/// one more handoff is sent and received there. So an epoch is *reachable* wherever its work goes,
+/// also on an executor that lineage knows nothing of.
 ///
 /// Any poll function becomes a carrier with it:
 ///

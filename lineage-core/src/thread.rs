@@ -1,7 +1,7 @@
 //! Threads that take the current epoch along.
 //!
-//! A new thread starts without an epoch. These are `std`'s own ways to start one, and the epoch that
-//! is current where they are called is current in the thread's closure:
+//! A new thread starts without an epoch. These are `std`'s own ways to start one, and the epoch
+//! that is current where they are called is current in the thread's closure:
 //!
 //! | in `std` | here |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | [`std::thread::Builder::spawn`] | [`BuilderExt::spawn_carried`] |
 //! | [`std::thread::Builder::spawn_scoped`] | [`BuilderExt::spawn_scoped_carried`] |
 //!
-//! Each is a handoff: sent here, received when the closure starts, abandoned if the thread could not
-//! be made. Without a current epoch they are `std`'s.
+//! Each is a handoff: sent here, received when the closure starts, abandoned if the thread could
+//! not be made. Without a current epoch they are `std`'s.
 
 use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
@@ -22,8 +22,8 @@ use crate::observation::CarrierKind;
 
 /// [`std::thread::spawn`], and the current epoch goes with the thread.
 ///
-/// For a thread that lives longer than one request, as an engine's, use `std`'s: its work comes with
-/// epochs of its own, in envelopes.
+/// For a thread that lives longer than one request, as an engine's, use `std`'s: its work comes
+/// with epochs of its own, in envelopes.
 ///
 /// # Panics
 ///

@@ -98,7 +98,8 @@ fn a_closure_is_called_and_dropped_in_its_epoch() {
     let site = sent[0].site.as_ref().expect("it is known");
     assert!(site.file.ends_with("dropped_in_its_epoch.rs"), "{site}");
     assert_eq!(site.line, line);
-    // Of the four closures one was never called. The last went to a second thread by itself: one more.
+    // Of the four closures one was never called. The last went to a second thread by itself: one
+    // more.
     assert_eq!((sent.len(), received.len(), abandoned.len()), (5, 4, 1));
     let again: Vec<_> = received.iter().skip(2).map(|it| it.handoff.id).collect();
     assert_eq!(again.len(), 2);

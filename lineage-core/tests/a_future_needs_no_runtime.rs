@@ -1,5 +1,6 @@
-//! `in_epoch` on an executor that lineage has never heard of: every poll is in its epoch, on whichever
-//! thread, and so is the drop; and the epoch is known to have come to each thread that polled.
+//! `in_epoch` on an executor that lineage has never heard of: every poll is in its epoch, on
+//! whichever thread, and so is the drop; and the epoch is known to have come to each thread that
+//! polled.
 #![cfg(feature = "record")]
 
 mod common;

@@ -4,8 +4,9 @@ use lineage_core::carrier;
 
 use crate::{entered, task_id};
 
-/// [`lineage_core::carrier::carried_fn`]: takes the current epoch along into a closure that is called
-/// once, elsewhere. It is current while the closure runs, and while it is dropped if nobody calls it.
+/// [`lineage_core::carrier::carried_fn`]: takes the current epoch along into a closure that is
+/// called once, elsewhere. It is current while the closure runs, and while it is dropped if nobody
+/// calls it.
 ///
 /// For callbacks that want a plain closure: a host function of CUDA (which must make no CUDA call),
 /// the completion handler of a library, a job for a pool of one's own.

@@ -61,11 +61,12 @@ pub fn carried_by<T>(epoch: &Epoch, value: T) -> Carried<T> {
 /// The envelope keeps its epoch alive. It ends in one of four ways, each of which is recorded:
 ///
 /// * opened by [`open`](Self::open) or [`run`](Self::run): *received*;
-/// * dropped together with its value, as when a receiver goes away: *abandoned*, which is no fault. The
-///   value is dropped with the epoch current, so what its destructor launches is the epoch's;
+/// * dropped together with its value, as when a receiver goes away: *abandoned*, which is no fault.
+///   The value is dropped with the epoch current, so what its destructor launches is the epoch's;
 /// * taken back where it was made, since it could not be sent ([`take_back`](Self::take_back)):
 ///   *abandoned* as well;
-/// * its value is taken out and goes on without the epoch ([`into_payload`](Self::into_payload)): `L05`.
+/// * its value is taken out and goes on without the epoch ([`into_payload`](Self::into_payload)):
+///   `L05`.
 ///
 /// A clone is a handoff of its own, so an envelope may go through a broadcast or watch channel.
 #[must_use = "an envelope that is dropped counts as abandoned work"]

@@ -64,11 +64,11 @@ pub trait FutureExt: Future + Sized {
 impl<F: Future> FutureExt for F {}
 
 pin_project! {
-    /// A future, stream or sink with an epoch. Made by [`FutureExt`], [`StreamExt`](crate::StreamExt)
-    /// and [`SinkExt`](crate::SinkExt).
+    /// A future, stream or sink with an epoch. Made by [`FutureExt`],
+    /// [`StreamExt`](crate::StreamExt) and [`SinkExt`](crate::SinkExt).
     ///
-    /// It is whatever the value in it is: a value that is both a stream and a sink, as a web socket,
-    /// stays both.
+    /// It is whatever the value in it is: a value that is both a stream and a sink, as a web
+    /// socket, stays both.
     #[must_use = "futures and streams do nothing unless they are polled"]
     pub struct InEpoch<T> {
         #[pin]

@@ -18,9 +18,10 @@
 //! | a thread | [`lineage_core::thread`] |
 //! | a poll function of one's own, on any executor | [`lineage_core::carrier::Resumable`] |
 //!
-//! *Carried* means throughout: the epoch that is current where this is called goes along. Without a current
-//! epoch each is what it wraps. Whatever is carried is dropped with its epoch current as well, since
-//! destructors launch work too; and a handoff that is recorded names the line that made it.
+//! *Carried* means throughout: the epoch that is current where this is called goes along. Without a
+//! current epoch each is what it wraps. Whatever is carried is dropped with its epoch current as
+//! well, since destructors launch work too; and a handoff that is recorded names the line that made
+//! it.
 //!
 //! None of them needs another: the carriers work without any tracing subscriber, and the layer
 //! without any carrier. Each is one line where the work crosses.
@@ -103,8 +104,8 @@
 //! ```
 //!
 //! Where a future need not be `Send` (`spawn_local`, `block_on`) the compiler does not help: a
-//! `clippy.toml` with `await-holding-invalid-types` does. At run time, a launch that another task makes
-//! meanwhile is `W02`, and an epoch that another task takes along is `W07`.
+//! `clippy.toml` with `await-holding-invalid-types` does. At run time, a launch that another task
+//! makes meanwhile is `W02`, and an epoch that another task takes along is `W07`.
 //!
 //! # What a wrong handoff shows
 //!
@@ -126,8 +127,8 @@
 //!   plain thing it wraps: the future, tokio's own `spawn`, the value, a layer that does nothing.
 //! * `crossbeam-channel`, `flume`: [`SendCarried`] and [`TrySendCarried`] for their senders.
 //!
-//! With `--cfg tokio_unstable` there is also `SpawnWatch`, which *finds* spawns that lost an epoch. No hook of
-//! tokio's can carry one.
+//! With `--cfg tokio_unstable` there is also `SpawnWatch`, which *finds* spawns that lost an epoch.
+//! No hook of tokio's can carry one.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

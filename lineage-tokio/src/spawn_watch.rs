@@ -11,16 +11,18 @@ use tokio::runtime::{Builder, TaskMeta};
 
 use crate::task_id;
 
-/// Notes which tasks were spawned inside an epoch, and finds those that then launched without one: raw
-/// `tokio::spawn`s, whose place in the source it tells.
+/// Notes which tasks were spawned inside an epoch, and finds those that then launched without one:
+/// raw `tokio::spawn`s, whose place in the source it tells.
 ///
-/// A task that was spawned without its carrier and launches is `L01` where its thread has seen lineage, and
-/// *unattributed* on a thread that has not: nothing else says that it is not a library's. Nor do the
-/// records say where it was spawned. This does both. It only looks: no hook can carry an epoch.
+/// A task that was spawned without its carrier and launches is `L01` where its thread has seen
+/// lineage, and *unattributed* on a thread that has not: nothing else says that it is not a
+/// library's. Nor do the records say where it was spawned. This does both. It only looks: no hook
+/// can carry an epoch.
 ///
 /// Exists with `--cfg tokio_unstable` alone, as the hooks themselves do. They see no task of a
-/// [`LocalSet`](tokio::task::LocalSet). What is kept is bounded, and what was not kept is counted. Meant for
-/// tests and for the day on which one looks for a loss: each spawn inside an epoch takes a lock.
+/// [`LocalSet`](tokio::task::LocalSet). What is kept is bounded, and what was not kept is counted.
+/// Meant for tests and for the day on which one looks for a loss: each spawn inside an epoch takes
+/// a lock.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -62,8 +64,8 @@ pub struct LostSpawn {
     pub epoch: LaunchEpoch,
     /// Where that was.
     pub spawned_at: &'static Location<'static>,
-    /// Calls of the task that asked for GPU work and belong to no epoch. Counted in rows: a call, or each
-    /// operation that it became.
+    /// Calls of the task that asked for GPU work and belong to no epoch. Counted in rows: a call,
+    /// or each operation that it became.
     pub calls: u64,
 }
 
@@ -73,8 +75,8 @@ pub struct LostSpawn {
 pub struct LostSpawns {
     /// One for each task, in the order of their first call.
     pub spawns: Vec<LostSpawn>,
-    /// Tasks that were spawned inside an epoch and not kept, because there were too many: the oldest. Of
-    /// these nothing is known.
+    /// Tasks that were spawned inside an epoch and not kept, because there were too many: the
+    /// oldest. Of these nothing is known.
     pub not_kept: u64,
 }
 
@@ -119,8 +121,8 @@ impl SpawnWatch {
         noted.keep(task_id::number_of(meta.id()), Spawn { epoch, spawned_at });
     }
 
-    /// The tasks that launched without an epoch though they were spawned inside of one. For what the
-    /// report holds: rows are kept as far as
+    /// The tasks that launched without an epoch though they were spawned inside of one. For what
+    /// the report holds: rows are kept as far as
     /// [`keep_in_memory`](lineage_core::LineageBuilder::keep_in_memory) says.
     pub fn losses(&self, report: &Report) -> LostSpawns {
         let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,14 +12,15 @@ use crate::future::{GiveEpoch, InEpoch};
 
 /// Gives epochs to streams.
 ///
-/// A stream that a handler returns, as a response that is streamed token by token, is polled when the
-/// handler has long ended and its epoch is no longer current. So the epoch has to go with the stream.
+/// A stream that a handler returns, as a response that is streamed token by token, is polled when
+/// the handler has long ended and its epoch is no longer current. So the epoch has to go with the
+/// stream.
 pub trait StreamExt: Stream + Sized {
-    /// Makes `epoch` current whenever the next item is polled for, on whichever thread, and while the
-    /// stream is dropped.
+    /// Makes `epoch` current whenever the next item is polled for, on whichever thread, and while
+    /// the stream is dropped.
     ///
-    /// The wrapping is a handoff: sent here, received when the stream is first polled. Given by value,
-    /// the epoch is the stream's own: dropped before its end, it is
+    /// The wrapping is a handoff: sent here, received when the stream is first polled. Given by
+    /// value, the epoch is the stream's own: dropped before its end, it is
     /// [cancelled](lineage_core::observation::Mark::Cancelled). Given by reference, it is shared.
     ///
     /// # Example
@@ -60,8 +61,8 @@ impl<S: Stream> StreamExt for S {}
 pub trait SinkExt<Item>: Sink<Item> + Sized {
     /// Makes `epoch` current in each of the sink's four polls, and while it is dropped.
     ///
-    /// The wrapping is a handoff: sent here, received when the sink is first polled. Given by value,
-    /// the epoch is the sink's own: dropped before it is closed, it is
+    /// The wrapping is a handoff: sent here, received when the sink is first polled. Given by
+    /// value, the epoch is the sink's own: dropped before it is closed, it is
     /// [cancelled](lineage_core::observation::Mark::Cancelled). Given by reference, it is shared.
     #[track_caller]
     fn in_epoch(self, epoch: impl GiveEpoch) -> InEpoch<Self> {

@@ -1,5 +1,6 @@
-//! `send_carried` is the channel's own `send` of a value in an envelope: it arrives with the epoch that was
-//! current at the call, and what could not be sent comes back as the value it was, its handoff abandoned.
+//! `send_carried` is the channel's own `send` of a value in an envelope: it arrives with the epoch
+//! that was current at the call, and what could not be sent comes back as the value it was, its
+//! handoff abandoned.
 #![cfg(feature = "record")]
 
 mod common;

@@ -1,5 +1,6 @@
-//! With tokio's unstable hooks, a task that was spawned raw inside an epoch and launches without one is
-//! found, with the line that spawned it, also where nothing else can tell it from a library's.
+//! With tokio's unstable hooks, a task that was spawned raw inside an epoch and launches without
+//! one is found, with the line that spawned it, also where nothing else can tell it from a
+//! library's.
 #![cfg(all(feature = "record", tokio_unstable))]
 
 mod common;

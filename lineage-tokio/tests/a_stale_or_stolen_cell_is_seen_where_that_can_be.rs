@@ -1,6 +1,6 @@
-//! What the records themselves show of a handoff that went wrong, while the program runs: the table of the
-//! crate's documentation, row by row. Each launch is told apart by the number of its call, which is the
-//! truth here.
+//! What the records themselves show of a handoff that went wrong, while the program runs: the table
+//! of the crate's documentation, row by row. Each launch is told apart by the number of its call,
+//! which is the truth here.
 //!
 //! | what went wrong | seen live |
 //! | --- | --- |
@@ -246,7 +246,8 @@ fn a_guard_across_an_await_is_w02_where_another_task_launches_and_w07_where_it_i
     assert_eq!(row.binding, Binding::Bound(epoch));
     assert_eq!(row.faults, [FaultCode::W02]);
     assert_eq!(validated(&report, FaultCode::W02), 1);
-    // What was taken along looks as good as any other from there on, so it is said where it happened.
+    // What was taken along looks as good as any other from there on, so it is said where it
+    // happened.
     assert_eq!(self::row(&report, inherited).binding, Binding::Bound(epoch));
     assert_eq!(self::row(&report, inherited).faults, []);
     let held = (MisuseKind::ScopeAcrossTasks, Attribution::Epoch(epoch));
@@ -260,7 +261,8 @@ fn a_task_that_is_polled_within_anothers_poll_is_w02() {
         let (outer, inner) = (LocalSet::new(), LocalSet::new());
         let (epoch, other) = (Epoch::declare("request"), Epoch::declare("other"));
         let id = epoch.id().expect("recording is on");
-        // Two tasks of a set that the request's future happens to drive: one with its epoch, one without.
+        // Two tasks of a set that the request's future happens to drive: one with its epoch, one
+        // without.
         let kept = inner.spawn_local(async { launch() }.in_epoch(&other));
         let stolen = inner.spawn_local(async { launch() });
         let both = async move { inner.run_until(async { (kept.await, stolen.await) }).await };

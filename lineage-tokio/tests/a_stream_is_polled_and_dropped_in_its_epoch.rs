@@ -1,5 +1,5 @@
-//! A stream that outlives its handler keeps its epoch: current whenever an item is polled for, and while
-//! the stream is dropped. A sink likewise, in each of its polls. What is both stays both.
+//! A stream that outlives its handler keeps its epoch: current whenever an item is polled for, and
+//! while the stream is dropped. A sink likewise, in each of its polls. What is both stays both.
 #![cfg(feature = "record")]
 
 mod common;
@@ -38,8 +38,8 @@ fn assert_all_in(log: &Log, epoch: Option<LaunchEpoch>) {
     }
 }
 
-/// A socket of a kind: a stream of what it is given and a sink of what it is sent, which notes what is
-/// current in everything that it does.
+/// A socket of a kind: a stream of what it is given and a sink of what it is sent, which notes what
+/// is current in everything that it does.
 struct Socket {
     incoming: VecDeque<u32>,
     log: Log,

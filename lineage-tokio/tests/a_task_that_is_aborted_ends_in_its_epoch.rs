@@ -1,5 +1,5 @@
-//! Aborting a task, or dropping the set it is in, drops its future on whichever worker, in its epoch, and
-//! cancels the epoch only if it was the task's own.
+//! Aborting a task, or dropping the set it is in, drops its future on whichever worker, in its
+//! epoch, and cancels the epoch only if it was the task's own.
 #![cfg(feature = "record")]
 
 mod common;

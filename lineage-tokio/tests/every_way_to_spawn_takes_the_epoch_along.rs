@@ -1,5 +1,5 @@
-//! Whatever tokio can spawn with, there is the same with the epoch taken along: on a runtime, a handle, a
-//! local set, into a join set. `block_in_place` needs nothing.
+//! Whatever tokio can spawn with, there is the same with the epoch taken along: on a runtime, a
+//! handle, a local set, into a join set. `block_in_place` needs nothing.
 #![cfg(feature = "record")]
 
 mod common;
@@ -180,7 +180,8 @@ fn block_in_place_stays_where_it_is() {
             let expected = epoch.id();
             let work = async move {
                 for _ in 0..50 {
-                    // Meanwhile the other request is polled by a worker that takes this one's place.
+                    // Meanwhile the other request is polled by a worker that takes this one's
+                    // place.
                     let (seen, inner) = tokio::task::block_in_place(|| {
                         std::thread::yield_now();
                         let handle = tokio::runtime::Handle::current();

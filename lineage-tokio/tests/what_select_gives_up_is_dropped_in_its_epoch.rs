@@ -1,5 +1,5 @@
-//! `select!`, timeouts and panics end futures at any point. Each is dropped with its own epoch current, no
-//! epoch stays behind on the thread, and what its destructors launch belongs to it.
+//! `select!`, timeouts and panics end futures at any point. Each is dropped with its own epoch
+//! current, no epoch stays behind on the thread, and what its destructors launch belongs to it.
 #![cfg(feature = "record")]
 
 mod common;

@@ -10,8 +10,8 @@ use crate::epoch::Epoch;
 use crate::observation::CarrierKind;
 
 pin_project! {
-    /// A value that is polled and dropped in its epoch. Without the feature `record` it is the value
-    /// alone.
+    /// A value that is polled and dropped in its epoch. Without the feature `record` it is the
+    /// value alone.
     #[must_use = "futures do nothing unless they are polled"]
     pub struct InEpoch<T> {
         #[pin]

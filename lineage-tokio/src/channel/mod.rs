@@ -1,8 +1,8 @@
 //! Sending with the current epoch, through the channels that servers use.
 //!
-//! A channel of envelopes needs nothing but [`carried`](crate::carried): `queue.send(carried(job))`, and
-//! `open` or `run` at the other end. What is here is the short way for it, and gives the value back, out
-//! of its envelope, where it could not be sent.
+//! A channel of envelopes needs nothing but [`carried`](crate::carried):
+//! `queue.send(carried(job))`, and `open` or `run` at the other end. What is here is the short way
+//! for it, and gives the value back, out of its envelope, where it could not be sent.
 
 #[cfg(feature = "crossbeam-channel")]
 mod crossbeam;
@@ -23,8 +23,8 @@ mod tokio;
 /// | `crossbeam_channel::Sender` | feature `crossbeam-channel`; a bounded one waits for room |
 /// | `flume::Sender` | feature `flume`; a bounded one waits for room |
 ///
-/// The answer is that of the channel's own `send`, but the error holds the value and not its envelope,
-/// and the handoff that did not come about counts as abandoned.
+/// The answer is that of the channel's own `send`, but the error holds the value and not its
+/// envelope, and the handoff that did not come about counts as abandoned.
 ///
 /// ```
 /// # let _lineage = lineage_core::Lineage::builder().start().expect("it starts");
@@ -52,7 +52,8 @@ pub trait SendCarried<T> {
 /// For `tokio::sync::mpsc::Sender`, `std::sync::mpsc::SyncSender`, and, with their features,
 /// `crossbeam_channel::Sender` and `flume::Sender`.
 pub trait TrySendCarried<T> {
-    /// What the channel's own `try_send` says of a value that it did not take, with the value alone.
+    /// What the channel's own `try_send` says of a value that it did not take, with the value
+    /// alone.
     type Error;
 
     /// Sends the value with the epoch that is current here, or gives it back.
@@ -66,8 +67,8 @@ pub trait TrySendCarried<T> {
 
 /// Waits for room and sends a value, in an envelope with the current epoch.
 ///
-/// For [`tokio::sync::mpsc::Sender`](::tokio::sync::mpsc::Sender). (Of flume's sender, which both waits
-/// and blocks, `send_carried` blocks: await `queue.send_async(carried(job))`.)
+/// For [`tokio::sync::mpsc::Sender`](::tokio::sync::mpsc::Sender). (Of flume's sender, which both
+/// waits and blocks, `send_carried` blocks: await `queue.send_async(carried(job))`.)
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");

@@ -10,8 +10,8 @@ use super::{blocking, task};
 /// Spawns into a [`JoinSet`] with the current epoch.
 ///
 /// Each method is the set's own of that name, and the epoch that is current where it is called goes
-/// with the task, as with [`spawn`](crate::spawn()). Tasks of several epochs may be in one set. Those
-/// that are aborted, or dropped with the set, do not cancel their epoch, which they share.
+/// with the task, as with [`spawn`](crate::spawn()). Tasks of several epochs may be in one set.
+/// Those that are aborted, or dropped with the set, do not cancel their epoch, which they share.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");

@@ -9,7 +9,8 @@ use super::{blocking, task};
 
 /// Spawns on a [`Runtime`] or its [`Handle`] with the current epoch.
 pub trait RuntimeExt: sealed::Sealed {
-    /// [`Handle::spawn`], and the current epoch goes with the task, as with [`spawn`](crate::spawn()).
+    /// [`Handle::spawn`], and the current epoch goes with the task, as with
+    /// [`spawn`](crate::spawn()).
     ///
     /// ```
     /// # let _lineage = lineage_core::Lineage::builder().start().expect("it starts");
