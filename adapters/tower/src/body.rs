@@ -6,23 +6,20 @@ use std::task::{Context, Poll};
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use lineage_core::Epoch;
-use lineage_core::future::InEpoch;
-use lineage_core::observation::CarrierKind;
 use pin_project_lite::pin_project;
 
 use crate::future::EndsWith;
+use crate::polled::Polled;
 
 pin_project! {
     /// A body in its request's epoch: current in every poll, on whichever thread, and while the body
     /// is dropped. Made by [`EpochService`](crate::EpochService).
     ///
-    /// From the service to whoever sends the body is a handoff: sent when the response is made,
-    /// received at the first poll, abandoned if there is none. A body that is dropped before its end
-    /// cancels the epoch.
+    /// A body that is dropped before its end cancels the epoch.
     #[derive(Debug)]
     pub struct EpochBody<B> where B: Body {
         #[pin]
-        inner: InEpoch<B>,
+        inner: Polled<B>,
     }
 
     impl<B> PinnedDrop for EpochBody<B> where B: Body {
@@ -38,19 +35,19 @@ pin_project! {
 
 impl<B: Body> EpochBody<B> {
     pub(crate) fn new(body: B, epoch: &Epoch, ends_with: EndsWith) -> Self {
-        // A body of nothing is not polled, so nothing is handed over with it.
+        // A body of nothing is not polled: it has ended.
         if body.is_end_stream() || ends_with != EndsWith::Body {
             return Self::passed_through(body);
         }
         Self {
-            inner: InEpoch::new(body, epoch.clone(), CarrierKind::Stream),
+            inner: Polled::owning(body, epoch.clone()),
         }
     }
 
     /// A body without an epoch of its own.
     pub(crate) fn passed_through(body: B) -> Self {
         Self {
-            inner: InEpoch::sharing(body, Epoch::inert(), CarrierKind::Stream),
+            inner: Polled::sharing(body, Epoch::inert()),
         }
     }
 
@@ -69,7 +66,7 @@ impl<B: Body> Body for EpochBody<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let mut inner = self.project().inner;
-        let poll = inner.as_mut().resume(|body| body.poll_frame(context));
+        let poll = inner.as_mut().poll(|body| body.poll_frame(context));
         match &poll {
             Poll::Ready(None) => inner.finish(),
             Poll::Ready(Some(Ok(frame))) => {

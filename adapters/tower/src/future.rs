@@ -7,10 +7,10 @@ use std::task::{Context, Poll, ready};
 use http::Response;
 use http_body::Body;
 use lineage_core::Epoch;
-use lineage_tokio::{FutureExt as _, InEpoch};
 use pin_project_lite::pin_project;
 
 use crate::body::{EpochBody, has_failed};
+use crate::polled::Polled;
 use crate::request_epoch::RequestEpoch;
 
 /// With what a request's work ends.
@@ -30,7 +30,7 @@ pin_project! {
     #[derive(Debug)]
     pub struct ResponseFuture<F> {
         #[pin]
-        inner: InEpoch<F>,
+        inner: Polled<F>,
         ends_with: EndsWith,
     }
 }
@@ -39,15 +39,15 @@ impl<F: Future> ResponseFuture<F> {
     /// Of a request that is this epoch's work: dropped before it is done, it cancels it.
     pub(crate) fn owning(future: F, epoch: Epoch, ends_with: EndsWith) -> Self {
         Self {
-            inner: future.in_epoch(epoch),
+            inner: Polled::owning(future, epoch),
             ends_with,
         }
     }
 
     /// Of a request whose epoch, if it has one, is another layer's.
-    pub(crate) fn within(future: F, epoch: &Epoch) -> Self {
+    pub(crate) fn within(future: F, epoch: Epoch) -> Self {
         Self {
-            inner: future.in_epoch(epoch),
+            inner: Polled::sharing(future, epoch),
             ends_with: EndsWith::Outer,
         }
     }
@@ -62,7 +62,8 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let result = ready!(this.inner.as_mut().poll(context));
+        let result = ready!(this.inner.as_mut().poll(|future| future.poll(context)));
+        this.inner.as_mut().finish();
         let epoch = this.inner.epoch();
         if *this.ends_with == EndsWith::Outer || epoch.is_inert() {
             return Poll::Ready(result.map(|response| response.map(EpochBody::passed_through)));

@@ -126,6 +126,9 @@ impl<S> Layer<S> for EpochLayer {
     type Service = EpochService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
+        // Whichever of lineage-tokio's carriers is made first tells lineage which task is running.
+        // Here the requests' tasks have to be known, and there may be no other carrier.
+        drop(lineage_tokio::carried_by(&Epoch::inert(), ()));
         EpochService {
             inner,
             settings: Arc::new(self.settings.clone()),
@@ -166,11 +169,11 @@ where
         if let Some(RequestEpoch(outer)) = head.extensions.get() {
             let epoch = outer.clone();
             let future = epoch.run(|| self.inner.call(request));
-            return ResponseFuture::within(future, &epoch);
+            return ResponseFuture::within(future, epoch);
         }
         let is_meant = self.settings.only.as_ref();
         if !is_meant.is_none_or(|is_meant| is_meant(head)) {
-            return ResponseFuture::within(self.inner.call(request), &Epoch::inert());
+            return ResponseFuture::within(self.inner.call(request), Epoch::inert());
         }
         // The body of an answer to HEAD is never read.
         let ends_with = if head.method == Method::HEAD {

@@ -35,9 +35,14 @@
 //! | panics, or its service or body fails | is cancelled |
 //! | is answered with a client's or server's error (a status from 400, or a `grpc-status` other than 0) | is cancelled |
 //!
-//! Cancelled work that never launched is no fault (`L04`). A request that is answered well and never
-//! launches *is* one: so put the layer on the routes that launch, or say with
-//! [`EpochLayer::only`] which requests are meant.
+//! A request that never launches, as for a server's health, is no fault: its epoch ended where it was
+//! declared. One that hands work on, in an envelope or to a task, and for which nothing is launched
+//! then, *is* one (`L04`), unless it was cancelled. All the same, put the layer on the routes that
+//! launch, or say with [`EpochLayer::only`] which requests are meant: an epoch costs a little, and its
+//! name is worth more among few.
+//!
+//! Handler and body are polled in the server's tasks, which are told apart by their ids, so they are
+//! no handoffs.
 //!
 //! # Names
 //!
@@ -73,6 +78,7 @@ mod future;
 mod head;
 mod layer;
 mod names;
+mod polled;
 mod propagate;
 mod request_epoch;
 mod traceparent;

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Empty, Full};
 use lineage_core::id::LaunchEpoch;
-use lineage_core::observation::{CarrierKind, RetiredAs};
+use lineage_core::observation::RetiredAs;
 use lineage_tower::{EpochBody, EpochLayer};
 use tower::{ServiceBuilder, ServiceExt as _};
 
@@ -91,7 +91,7 @@ enum Use {
 }
 
 /// Uses a response, and says how its epoch ended; all that the body did was in its epoch.
-fn use_response(steps: &[Step], method: Method, how: Use) -> (RetiredAs, (usize, usize, usize)) {
+fn use_response(steps: &[Step], method: Method, how: Use) -> RetiredAs {
     let seen = Seen::default();
     let (hint, report) = recorded(|| async {
         let response = respond(
@@ -134,52 +134,50 @@ fn use_response(steps: &[Step], method: Method, how: Use) -> (RetiredAs, (usize,
     };
     assert_eq!(seen.len(), polls + 1);
     assert_eq!(report.misuses(), 0);
-    (
-        report.ended(epoch),
-        report.handoffs(epoch, CarrierKind::Stream),
-    )
+    assert_eq!(report.handoffs(epoch), 0);
+    report.ended(epoch)
 }
 
 const TOKENS: [Step; 3] = [Step::Data; 3];
 
 #[test]
 fn to_its_end_it_is_done() {
-    let (ended, handoffs) = use_response(&TOKENS, Method::POST, Use::ToTheEnd);
-    assert_eq!((ended, handoffs), (RetiredAs::Done, (1, 1, 0)));
+    let ended = use_response(&TOKENS, Method::POST, Use::ToTheEnd);
+    assert_eq!(ended, RetiredAs::Done);
 }
 
 #[test]
 fn dropped_half_way_it_is_cancelled() {
-    let (ended, handoffs) = use_response(&TOKENS, Method::POST, Use::OneFrame);
-    assert_eq!((ended, handoffs), (RetiredAs::Cancelled, (1, 1, 0)));
+    let ended = use_response(&TOKENS, Method::POST, Use::OneFrame);
+    assert_eq!(ended, RetiredAs::Cancelled);
 }
 
 #[test]
-fn dropped_without_a_poll_it_is_cancelled_and_the_handoff_abandoned() {
-    let (ended, handoffs) = use_response(&TOKENS, Method::POST, Use::NotAtAll);
-    assert_eq!((ended, handoffs), (RetiredAs::Cancelled, (1, 0, 1)));
+fn dropped_without_a_poll_it_is_cancelled() {
+    let ended = use_response(&TOKENS, Method::POST, Use::NotAtAll);
+    assert_eq!(ended, RetiredAs::Cancelled);
 }
 
 #[test]
 fn failing_it_is_cancelled() {
     let steps = [Step::Data, Step::Fails];
-    let (ended, handoffs) = use_response(&steps, Method::POST, Use::ToTheEnd);
-    assert_eq!((ended, handoffs), (RetiredAs::Cancelled, (1, 1, 0)));
+    let ended = use_response(&steps, Method::POST, Use::ToTheEnd);
+    assert_eq!(ended, RetiredAs::Cancelled);
 }
 
 #[test]
 fn grpcs_trailers_say_whether_it_failed() {
     for (status, expected) in [("0", RetiredAs::Done), ("13", RetiredAs::Cancelled)] {
         let steps = [Step::Data, Step::Trailers(status)];
-        let (ended, _) = use_response(&steps, Method::POST, Use::ToTheEnd);
+        let ended = use_response(&steps, Method::POST, Use::ToTheEnd);
         assert_eq!(ended, expected, "grpc-status {status}");
     }
 }
 
 #[test]
 fn the_answer_to_head_ends_with_its_head() {
-    let (ended, handoffs) = use_response(&TOKENS, Method::HEAD, Use::NotAtAll);
-    assert_eq!((ended, handoffs), (RetiredAs::Done, (0, 0, 0)));
+    let ended = use_response(&TOKENS, Method::HEAD, Use::NotAtAll);
+    assert_eq!(ended, RetiredAs::Done);
 }
 
 /// Those who send a body of known length need not ask whether it has ended.
@@ -206,7 +204,7 @@ fn a_body_that_says_it_has_ended_is_done() {
 }
 
 #[test]
-fn a_body_of_nothing_is_no_handoff() {
+fn a_body_of_nothing_has_ended() {
     let ((), report) = recorded(|| async {
         let service =
             ServiceBuilder::new()
@@ -217,7 +215,5 @@ fn a_body_of_nothing_is_no_handoff() {
         let response = service.oneshot(Request::new(())).await.expect("infallible");
         assert!(response.body().is_end_stream());
     });
-    let epoch = report.only_epoch();
-    assert_eq!(report.handoffs(epoch, CarrierKind::Stream), (0, 0, 0));
-    assert_eq!(report.ended(epoch), RetiredAs::Done);
+    assert_eq!(report.ended(report.only_epoch()), RetiredAs::Done);
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lineage_core::id::{Attribution, LaunchEpoch, W3cParent};
-use lineage_core::observation::{CarrierKind, Declared, Event, Mark, RetiredAs};
+use lineage_core::observation::{Declared, Event, Mark, RetiredAs};
 use lineage_core::{Lineage, Report};
 
 /// Runs `body` on a runtime of four workers, in a session of its own, and hands back what was
@@ -93,21 +93,12 @@ impl Recorded {
         how
     }
 
-    /// Of the handoffs that carried this epoch by this kind: sent, received, abandoned.
-    pub(crate) fn handoffs(&self, epoch: LaunchEpoch, kind: CarrierKind) -> (usize, usize, usize) {
-        let mut counts = (0, 0, 0);
-        for event in self.events() {
-            let (handoff, count) = match event {
-                Event::Sent(sent) => (sent.handoff, &mut counts.0),
-                Event::Received(received) => (received.handoff, &mut counts.1),
-                Event::Abandoned(abandoned) => (abandoned.handoff, &mut counts.2),
-                _ => continue,
-            };
-            if handoff.epoch == epoch && handoff.carrier == kind {
-                *count += 1;
-            }
-        }
-        counts
+    /// How many handoffs there were of this epoch.
+    pub(crate) fn handoffs(&self, epoch: LaunchEpoch) -> usize {
+        let sent = self
+            .events()
+            .filter(|event| matches!(event, Event::Sent(sent) if sent.handoff.epoch == epoch));
+        sent.count()
     }
 
     pub(crate) fn misuses(&self) -> usize {
