@@ -1,5 +1,6 @@
 //! What runs on the application's threads, beside the same step of fastrace and of
-//! tracing-opentelemetry. Compare figures of one run only: the machine may be busy.
+//! tracing-opentelemetry. Compare figures of one run only: the machine may be busy. With
+//! LINEAGE_BENCH_CLOCK=cycles in the environment, sessions have the cycle counter's clock.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -20,12 +21,17 @@ fn session() -> Lineage {
     let builder = Lineage::builder()
         .ring_capacity(1 << 16)
         .drain_every(Duration::from_millis(1));
+    let builder = match std::env::var("LINEAGE_BENCH_CLOCK").as_deref() {
+        Ok("cycles") => builder.clock(lineage_clock::now),
+        _ => builder,
+    };
     builder.start().expect("no other session runs")
 }
 
 fn clocks(c: &mut Criterion) {
     let mut group = c.benchmark_group("clock");
     group.bench_function("now", |b| b.iter(now));
+    group.bench_function("lineage_clock::now", |b| b.iter(lineage_clock::now));
     group.bench_function("Instant::now", |b| b.iter(std::time::Instant::now));
 }
 
