@@ -142,6 +142,8 @@ impl<'c, 'a> Check<'c, 'a> {
         }
         let scope = binding.sources.containment;
         if let (Some(scope), false) = (scope, call.callbacks.is_empty())
+            // One that was entered in no task may have been entered before tasks could be told apart.
+            && scope.task.is_some()
             && scope.task != call.task()
             && scope.attribution.epoch().is_some()
         {
