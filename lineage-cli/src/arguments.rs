@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lineage_core::fault::FaultCode;
 
-/// Whose request was this GPU work? Checks recordings of launch lineage.
+/// Whose request was this GPU work? Checks recordings of launch lineage, Nsight Systems and PyTorch.
 #[derive(Debug, Parser)]
 #[command(name = "lineage", version, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
@@ -32,7 +32,7 @@ pub(crate) enum Command {
         after_help = "exit codes: 0 device evidence can be recorded here, 1 it cannot, 2 bad use"
     )]
     Doctor(Doctor),
-    /// Say what a fault code means, how it comes about, and how to find and mend it
+    /// Say what a fault code means, why it matters, how it comes about, and how to find and mend it
     Explain(Explain),
     /// Print the JSON Schema of an output, or of a ledger's lines
     Schema {
