@@ -3,7 +3,9 @@
 use std::iter::Peekable;
 
 use lineage_core::id::{HostNanos, ProcessOrdinal};
-use lineage_core::observation::{ApiDomain, DeviceSession, DropSite, Dropped, Event, Observation};
+use lineage_core::observation::{
+    ApiDomain, DeviceSession, DropSite, Dropped, Event, Observation, OperationsDue,
+};
 use rustc_hash::FxHashMap;
 
 use crate::candidates::Candidates;
@@ -166,6 +168,13 @@ impl<'a> Slices<'a> {
                 let function = self.recording.function(entry.name());
                 let captures = self.recording.captures.get(process.0 as usize);
                 let due = captures.map_or(function.due, |captures| captures.due(entry, function));
+                // Without an id its operation cannot be found: it is not lost for that.
+                let due = match due {
+                    OperationsDue::One | OperationsDue::Many if entry.wire == 0 => {
+                        OperationsDue::Any
+                    }
+                    due => due,
+                };
                 Some(entry.call_event(function, due, name))
             } else {
                 entry.event(name)

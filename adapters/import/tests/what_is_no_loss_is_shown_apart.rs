@@ -131,3 +131,33 @@ fn records_that_could_not_be_used_are_lost_records() {
         Some(&4)
     );
 }
+
+#[test]
+fn launches_without_an_id_are_neither_lost_nor_one_another() {
+    let (mut collector, process) = collector(Settings::default());
+    let launch = collector.name("cudaLaunchKernel_v7000");
+    for at in [1_000, 2_000, 3_000] {
+        collector.api(call(process, 0, launch, at)).expect("kept");
+    }
+    collector
+        .api(call(process, 9, launch, 4_000))
+        .expect("kept");
+    for (id, at) in [(0, 1_050), (0, 2_050), (9, 4_050)] {
+        collector.activity(kernel(process, id, at)).expect("kept");
+    }
+    let recording = collector.finish().expect("sorted");
+    for records in [1, 100] {
+        let examined = examine(&recording, records);
+        let counts = examined.counts();
+        assert_eq!((counts.calls, counts.joined_kernels), (4, 1));
+        assert_eq!(counts.asked_for_by_no_call, 2);
+        assert_eq!(counts.launch_without_activity, 3);
+        assert_eq!(counts.calls_without_operation, 0);
+        assert!(
+            examined.validation.fault_counts.is_empty(),
+            "{}",
+            examined.validation
+        );
+        assert!(examined.validation.session_faults.is_empty());
+    }
+}

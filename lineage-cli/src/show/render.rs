@@ -13,6 +13,9 @@ use crate::text::{
     wrap,
 };
 
+/// The device of a graph that begins on the host, as CUPTI numbers it (`INT_MAX`).
+const ON_THE_HOST: u32 = i32::MAX as u32;
+
 const LABEL: usize = 10;
 /// Streams of a device that are listed.
 const STREAMS: usize = 8;
@@ -169,7 +172,12 @@ fn devices(held: &Held, width: usize) -> String {
         let of = of.map(|of| format!("{}, ", label(of))).unwrap_or_default();
         let noun = if count == 1 { "stream" } else { "streams" };
         let said = format!("{name}{of}{noun} {}{more}", parts.join(", "));
-        out += &labelled(2, &format!("device {device}"), LABEL, &said, width);
+        let label = if device == ON_THE_HOST {
+            "host".to_owned()
+        } else {
+            format!("device {device}")
+        };
+        out += &labelled(2, &label, LABEL, &said, width);
     }
     if rest > 0 {
         out += &labelled(2, "", LABEL, &format!("and {rest} more"), width);

@@ -493,7 +493,11 @@ impl Session {
                 self.ids.note(key, at.0);
                 key
             }
-            None => self.ids.place_by_newest(wire),
+            None => {
+                let key = self.ids.place_by_newest(wire);
+                self.ids.note_timeless(key);
+                key
+            }
         };
         let (smallest, greatest) = self.recorded.unwrap_or((key, key));
         self.recorded = Some((smallest.min(key), greatest.max(key)));

@@ -62,6 +62,14 @@ impl Unwrapper {
         nearest(wire, self.newest)
     }
 
+    /// Remembers that this key was given to a record without a time. Before any time is known it is the
+    /// newest there is.
+    pub(super) fn note_timeless(&mut self, id: u64) {
+        if self.checkpoints.is_empty() {
+            self.newest = self.newest.max(id);
+        }
+    }
+
     /// Remembers that this key was given at this time.
     pub(super) fn note(&mut self, id: u64, at: u64) {
         self.newest = self.newest.max(id);

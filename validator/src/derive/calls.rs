@@ -280,7 +280,9 @@ impl<'a> Calls<'a> {
             for &(id, record) in of_id {
                 self.place(&mut clusters, first, session, id, record);
             }
-            if clusters.len() > first + 1 {
+            // Id 0 is none: calls that have it are not the same for that.
+            let is_an_id = of_id[0].0 as u32 != 0;
+            if is_an_id && clusters.len() > first + 1 {
                 clusters[first..]
                     .iter_mut()
                     .for_each(|call| call.reused = true);
