@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 
 use bytemuck::Zeroable;
 
@@ -152,10 +152,30 @@ pub(crate) struct Merged<'a> {
 
 struct RunReader<'a> {
     file: &'a File,
-    /// Where in the file the next read begins: readers of one file do not share its position.
+    /// Where in the file the next read begins.
     at: u64,
     left: u64,
     read: std::vec::IntoIter<Entry>,
+}
+
+/// Reads from a place of a file without moving its position, which other readers share.
+#[cfg(unix)]
+fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+/// Reads from a place of a file; the system moves its position all the same, so it is never used.
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, at)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes = &mut bytes[read..];
+        at += read as u64;
+    }
+    Ok(())
 }
 
 impl RunReader<'_> {
@@ -169,10 +189,7 @@ impl RunReader<'_> {
         let count = self.left.min(READ_AT_ONCE as u64);
         let mut entries = vec![Entry::zeroed(); usize::try_from(count).unwrap_or(READ_AT_ONCE)];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut entries);
-        self.file
-            .seek(SeekFrom::Start(self.at))
-            .and_then(|_| self.file.read_exact(bytes))
-            .map_err(CollectError::spill("read"))?;
+        read_exact_at(self.file, bytes, self.at).map_err(CollectError::spill("read"))?;
         self.at += bytes.len() as u64;
         self.left -= count;
         self.read = entries.into_iter();

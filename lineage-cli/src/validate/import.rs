@@ -10,16 +10,19 @@ use std::path::Path;
 use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::id::{EpochId, ProcessOrdinal};
 use lineage_core::observation::{Event, Observation};
-use lineage_core::row::{Binding, Row};
-use lineage_import::{Capture, CollectError, Holdings, Replay, TemplateMatch, match_templates};
+use lineage_core::row::{Binding, LooseFault, Row};
+use lineage_import::{
+    Capture, CollectError, Holdings, Replay, Slice, TemplateMatch, match_templates,
+};
 use lineage_validator::{Conclusions, Counts, Options, Validation, validate};
 use serde::Serialize;
 
 use super::examine::{Examined, Origin, Process};
 use crate::input::{Format, Imported, Refusal};
 
-/// Records of calls and operations that are joined and validated at a time: about 60 MB.
-const SLICE: usize = 1 << 15;
+/// Records of calls and operations that are joined and validated at a time: about 20 MB. One slice
+/// is validated while the next is joined, and one waits in between.
+const SLICE: usize = 1 << 13;
 
 /// Validates a recording. `epochs` says whether candidate epochs were asked for; `captures` are
 /// those of the files before, to which this one's are added.
@@ -45,22 +48,35 @@ pub(super) fn import(
     let mut whole: Option<Validation> = None;
     let mut each: BTreeMap<ProcessOrdinal, Validation> = BTreeMap::new();
     let mut launched = Launched::default();
-    for slice in recording.slices(SLICE).map_err(refuse)? {
-        let slice = slice.map_err(refuse)?;
-        let validation = slice_of(&slice.observations, options, &mut launched);
-        progress.joined(slice.records as u64);
-        if several {
-            let part = validation.clone();
-            match each.get_mut(&slice.process) {
-                Some(known) => known.merge(part, 0),
-                None => _ = each.insert(slice.process, part),
+    let slices = recording.slices(SLICE).map_err(refuse)?;
+    std::thread::scope(|scope| {
+        let (send, joined) = std::sync::mpsc::sync_channel(1);
+        scope.spawn(move || {
+            let joined = slices.map(|slice| slice.map(|slice| Joined::of(slice, options)));
+            // The other end is gone once it has refused.
+            joined
+                .map(|slice| send.send(slice))
+                .all(|sent| sent.is_ok())
+        });
+        for slice in joined {
+            let slice = slice.map_err(refuse)?;
+            let validation = slice.validate(options);
+            launched.add(&slice.slice.observations, &slice.rows);
+            progress.joined(slice.slice.records as u64);
+            if several {
+                let part = validation.clone();
+                match each.get_mut(&slice.slice.process) {
+                    Some(known) => known.merge(part, 0),
+                    None => _ = each.insert(slice.slice.process, part),
+                }
+            }
+            match &mut whole {
+                Some(whole) => whole.merge(validation, options.listed_per_code),
+                None => whole = Some(validation),
             }
         }
-        match &mut whole {
-            Some(whole) => whole.merge(validation, options.listed_per_code),
-            None => whole = Some(validation),
-        }
-    }
+        Ok(())
+    })?;
     let (own, replays) = recording.captures_and_replays().map_err(refuse)?;
     captures.extend(own);
     let replays = Replays::of(captures, &replays);
@@ -93,29 +109,43 @@ pub(super) fn import(
     })
 }
 
-fn slice_of(
-    observations: &[Observation],
-    options: &Options,
-    launched: &mut Launched,
-) -> Validation {
-    let mut correlator = Correlator::new(limits(observations.len()));
-    for observation in observations {
-        correlator.observe(observation);
+/// A slice, and what the correlator made of it.
+struct Joined {
+    slice: Slice,
+    rows: Vec<Row>,
+    faults: Vec<LooseFault>,
+}
+
+impl Joined {
+    fn of(slice: Slice, options: &Options) -> Self {
+        let mut correlator = Correlator::new(limits(slice.observations.len(), options));
+        for observation in &slice.observations {
+            correlator.observe(observation);
+        }
+        correlator.end();
+        let (mut rows, mut faults) = (Vec::new(), Vec::new());
+        correlator.drain(&mut rows, &mut faults);
+        Self {
+            slice,
+            rows,
+            faults,
+        }
     }
-    correlator.end();
-    let (mut rows, mut faults) = (Vec::new(), Vec::new());
-    correlator.drain(&mut rows, &mut faults);
-    launched.add(observations, &rows);
-    let conclusions = Conclusions {
-        rows: &rows,
-        faults: &faults,
-    };
-    validate(observations, Some(conclusions), options)
+
+    fn validate(&self, options: &Options) -> Validation {
+        let conclusions = Conclusions {
+            rows: &self.rows,
+            faults: &self.faults,
+        };
+        validate(&self.slice.observations, Some(conclusions), options)
+    }
 }
 
 /// Limits that a slice cannot reach: it is in memory already, so nothing of it need be forgotten.
-fn limits(observations: usize) -> Limits {
+fn limits(observations: usize, options: &Options) -> Limits {
     let mut limits = Limits::default();
+    // What the user says of the clock holds for both.
+    limits.epsilon_ns = options.clock_error_ns;
     for limit in [
         &mut limits.open_calls,
         &mut limits.joined_calls,
