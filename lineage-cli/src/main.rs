@@ -40,5 +40,5 @@ fn main() -> ExitCode {
         Command::Completions { shell } => shell::completions(shell, &mut terminal),
         Command::Man { command } => shell::man(command.as_deref(), &mut terminal),
     };
-    ExitCode::from(code)
+    ExitCode::from(if terminal.is_incomplete() { BAD } else { code })
 }

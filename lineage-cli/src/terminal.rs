@@ -23,6 +23,7 @@ pub(crate) struct Terminal {
     out: anstream::AutoStream<io::Stdout>,
     err: anstream::AutoStream<io::Stderr>,
     width: usize,
+    unprinted: Option<io::Error>,
 }
 
 impl Terminal {
@@ -37,6 +38,7 @@ impl Terminal {
             out: anstream::stdout(),
             err: anstream::stderr(),
             width: width.clamp(NARROWEST, WIDEST),
+            unprinted: None,
         }
     }
 
@@ -47,8 +49,19 @@ impl Terminal {
 
     /// Prints text. A reader that went away wants no more of it: that is no error.
     pub(crate) fn print(&mut self, text: &str) {
-        let _ = self.out.write_all(text.as_bytes());
-        let _ = self.out.flush();
+        let printed = self.out.write_all(text.as_bytes());
+        match printed.and_then(|()| self.out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe && self.unprinted.is_none() => {
+                self.complain(&format!("the output cannot be written: {error}"));
+                self.unprinted = Some(error);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether anything could not be printed, and was wanted.
+    pub(crate) const fn is_incomplete(&self) -> bool {
+        self.unprinted.is_some()
     }
 
     /// Says what went wrong.

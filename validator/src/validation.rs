@@ -55,6 +55,8 @@ pub struct Counts {
     pub before_recording: u64,
     /// Of the operations without a call: asked for when the recording of calls was over.
     pub operations_after_recording: u64,
+    /// Of the operations without a call: the recording has no calls of their process at all.
+    pub calls_not_collected: u64,
     /// Of the calls without an operation: made when the recording of operations was over.
     pub after_recording: u64,
     /// Of the calls without an operation: they failed.
@@ -203,6 +205,7 @@ impl Counts {
             asked_for_by_no_call,
             before_recording,
             operations_after_recording,
+            calls_not_collected,
             after_recording,
             failed_calls,
             maybe_without_operation,
@@ -254,6 +257,7 @@ impl Counts {
         self.asked_for_by_no_call += asked_for_by_no_call;
         self.before_recording += before_recording;
         self.operations_after_recording += operations_after_recording;
+        self.calls_not_collected += calls_not_collected;
         self.after_recording += after_recording;
         self.failed_calls += failed_calls;
         self.maybe_without_operation += maybe_without_operation;

@@ -17,9 +17,9 @@ use rustc_hash::FxHashMap;
 use crate::entry::Entry;
 use crate::names::NameId;
 
-/// How long after its end a range is still given to a slice: ids rise in the order in which calls
+/// How long after its end a range is kept for the next slice: ids rise in the order in which calls
 /// are entered, on all threads together, but for a moment.
-const SLACK_NS: u64 = 1_000_000_000;
+const SLACK_NS: u64 = 10_000_000;
 
 /// Every epoch of an import is at its first version.
 const VERSION: u32 = 1;
@@ -28,7 +28,6 @@ const VERSION: u32 = 1;
 struct Candidate {
     epoch: LaunchEpoch,
     parent: Option<LaunchEpoch>,
-    token: u64,
     tid: u64,
     start: u64,
     end: u64,
@@ -37,12 +36,54 @@ struct Candidate {
     name: Arc<str>,
 }
 
+/// When the calls of a slice were made.
+#[derive(Debug, Default)]
+pub(crate) struct CallTimes {
+    /// Of each thread, in order.
+    starts: FxHashMap<u64, Vec<u64>>,
+    last: u64,
+}
+
+impl CallTimes {
+    pub(crate) fn of(entries: &[Entry]) -> Self {
+        let mut times = Self::default();
+        for entry in entries.iter().filter(|entry| entry.is_call()) {
+            if let Some(start) = entry.start() {
+                times.starts.entry(entry.tid()).or_default().push(start);
+                times.last = times.last.max(start);
+            }
+        }
+        times
+            .starts
+            .values_mut()
+            .for_each(|starts| starts.sort_unstable());
+        times
+    }
+
+    /// When the last was made.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    fn any_in(&self, tid: u64, from: u64, until: u64) -> bool {
+        let Some(starts) = self.starts.get(&tid) else {
+            return false;
+        };
+        let first = starts.partition_point(|&start| start < from);
+        starts.get(first).is_some_and(|&start| start <= until)
+    }
+
+    /// Whether a call of the next slice may lie in a range that ends then.
+    fn may_go_on(&self, end: u64) -> bool {
+        end.saturating_add(SLACK_NS) >= self.last
+    }
+}
+
 /// The candidates of one process at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     by_request: FxHashMap<NameId, (LaunchEpoch, u64)>,
     numbers: u64,
-    tokens: u64,
     /// Of each thread, the ranges that the last one lies inside of.
     nesting: FxHashMap<u64, Vec<(u64, LaunchEpoch)>>,
     /// Those that may reach into the next slice.
@@ -56,6 +97,7 @@ impl Candidates {
         range: &Entry,
         text: impl Fn(NameId) -> Arc<str>,
         by_request: bool,
+        calls: &CallTimes,
     ) {
         let (Some(start), Some(end), Some(name)) = (range.start(), range.end(), range.name())
         else {
@@ -83,11 +125,12 @@ impl Candidates {
         }
         let parent = around.last().map(|&(_, parent)| parent);
         around.push((end, epoch));
-        self.tokens += 1;
+        if !calls.any_in(range.tid(), start, end) && !calls.may_go_on(end) {
+            return;
+        }
         self.active.push(Candidate {
             epoch,
             parent: parent.filter(|&parent| parent != epoch),
-            token: self.tokens,
             tid: range.tid(),
             start,
             end,
@@ -96,20 +139,30 @@ impl Candidates {
         });
     }
 
-    /// Those that reach into a slice whose calls lie between these times: what is seen of them, to
-    /// come before the calls and after them.
-    pub(crate) fn between(
+    /// Those that calls of a slice lie in: what is seen of them, to come before the calls and after
+    /// them. Others that have ended by then are forgotten: no call is owed one.
+    pub(crate) fn around(
         &mut self,
         process: ProcessOrdinal,
-        from: u64,
-        until: u64,
+        calls: &CallTimes,
     ) -> [Vec<Observation>; 2] {
-        let reaches = |of: &&Candidate| of.start <= until && from <= of.end;
-        let mut these: Vec<&Candidate> = self.active.iter().filter(reaches).collect();
+        let these = self
+            .active
+            .iter()
+            .filter(|of| calls.any_in(of.tid, of.start, of.end));
+        // Scopes of a thread are numbered without holes.
+        let mut tokens: FxHashMap<u64, u64> = FxHashMap::default();
+        let mut these: Vec<(u64, &Candidate)> = these
+            .map(|candidate| {
+                let token = tokens.entry(candidate.tid).or_default();
+                *token += 1;
+                (*token, candidate)
+            })
+            .collect();
         let observed = |event: Event| Observation { process, event };
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut declared: FxHashMap<LaunchEpoch, u64> = FxHashMap::default();
-        for candidate in &these {
+        for (_, candidate) in &these {
             let Candidate { epoch, parent, .. } = **candidate;
             let thread = thread(candidate.tid);
             let at = HostNanos(candidate.declared);
@@ -142,13 +195,13 @@ impl Candidates {
             }
         }
         // A scope is seen when it ends, an inner one before the outer one.
-        these.sort_by_key(|candidate| (candidate.end, std::cmp::Reverse(candidate.token)));
-        for candidate in these {
+        these.sort_by_key(|&(token, candidate)| (candidate.end, std::cmp::Reverse(token)));
+        for (token, candidate) in these {
             before.push(observed(
                 Scope {
                     thread: thread(candidate.tid),
                     attribution: Attribution::Epoch(candidate.epoch),
-                    token: ScopeToken(candidate.token),
+                    token: ScopeToken(token),
                     entered: HostNanos(candidate.start),
                     exited: HostNanos(candidate.end),
                     task: None,
@@ -165,7 +218,7 @@ impl Candidates {
             after.push(observed(Retired { epoch, how, at }.into()));
         }
         self.active
-            .retain(|candidate| candidate.end.saturating_add(SLACK_NS) >= until);
+            .retain(|candidate| calls.may_go_on(candidate.end));
         [before, after]
     }
 }

@@ -44,6 +44,7 @@ pub struct Collector {
     requests: FxHashSet<(ProcessOrdinal, NameId)>,
     base_ns: u64,
     calls: Spool,
+    ranges: Spool,
     timed: Spool,
 }
 
@@ -85,6 +86,7 @@ impl Collector {
             requests: FxHashSet::default(),
             base_ns: 0,
             calls: Spool::new(by_correlation, in_memory),
+            ranges: Spool::new(by_time, in_memory),
             timed: Spool::new(by_time, in_memory),
         }
     }
@@ -412,7 +414,7 @@ impl Collector {
             _ => true,
         };
         holdings.epochs += u64::from(is_new);
-        self.timed.push(Entry::range(&range))
+        self.ranges.push(Entry::range(&range))
     }
 
     /// Everything has been given.
@@ -427,6 +429,7 @@ impl Collector {
             mut processes,
             mut holdings,
             mut calls,
+            ranges,
             timed,
             base_ns,
             ..
@@ -462,6 +465,7 @@ impl Collector {
             captures,
             extents,
             calls: calls.finish(base_ns),
+            ranges: ranges.finish(base_ns),
             timed: timed.finish(base_ns),
         })
     }

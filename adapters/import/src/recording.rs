@@ -23,6 +23,7 @@ pub struct Recording {
     pub(crate) captures: Vec<Captures>,
     pub(crate) extents: Vec<Extent>,
     pub(crate) calls: Sorted,
+    pub(crate) ranges: Sorted,
     pub(crate) timed: Sorted,
 }
 

@@ -8,8 +8,8 @@ use lineage_core::observation::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::candidates::Candidates;
-use crate::entry::{Entry, SESSION, Sort};
+use crate::candidates::{CallTimes, Candidates};
+use crate::entry::{Entry, SESSION};
 use crate::error::CollectError;
 use crate::recording::Recording;
 use crate::settings::EpochsFrom;
@@ -17,6 +17,9 @@ use crate::spool::Merged;
 
 /// Ids beyond the wanted number of records for which a place to cut is looked for.
 const LOOKED_FOR: usize = 4_096;
+
+/// Records of the scheduler and the like that a slice may have, however few calls it has.
+const TIMED_AT_LEAST: usize = 4_096;
 
 /// A part of a recording.
 #[derive(Debug)]
@@ -35,6 +38,7 @@ pub struct Slices<'a> {
     recording: &'a Recording,
     records: usize,
     calls: Peekable<Merged<'a>>,
+    ranges: Peekable<Merged<'a>>,
     timed: Peekable<Merged<'a>>,
     candidates: (ProcessOrdinal, Candidates),
     losses_told: bool,
@@ -54,6 +58,7 @@ impl<'a> Slices<'a> {
             recording,
             records,
             calls: recording.calls.iter()?.peekable(),
+            ranges: recording.ranges.iter()?.peekable(),
             timed: recording.timed.iter()?.peekable(),
             candidates: (ProcessOrdinal::default(), Candidates::default()),
             losses_told: false,
@@ -96,35 +101,40 @@ impl<'a> Slices<'a> {
         Ok(entries)
     }
 
-    /// What of the timed entries belongs to a process and begins by then.
+    /// Takes in the ranges of a process that begin by then.
+    fn take_ranges(
+        &mut self,
+        process: ProcessOrdinal,
+        calls: &CallTimes,
+    ) -> Result<(), CollectError> {
+        if self.candidates.0 != process {
+            self.candidates = (process, Candidates::default());
+        }
+        let by_request = self.recording.settings.epochs_from == EpochsFrom::RequestIds;
+        let text = |name| self.recording.text(name).unwrap_or_default();
+        while let Some(range) = next_until(&mut self.ranges, process, calls.last())? {
+            self.candidates.1.add(&range, text, by_request, calls);
+        }
+        Ok(())
+    }
+
+    /// What the scheduler did in a process until then, and other things that have a time and no id.
+    /// Where it is too much for one slice, the next goes on.
     fn take_timed(
         &mut self,
         process: ProcessOrdinal,
         until: u64,
         observations: &mut Vec<Observation>,
     ) -> Result<(), CollectError> {
-        let by_request = self.recording.settings.epochs_from == EpochsFrom::RequestIds;
-        loop {
-            let due = match self.timed.peek() {
-                Some(Ok(next)) => next.process() == process && next.start <= until,
-                Some(Err(_)) => true,
-                None => false,
+        for _ in 0..self.records.max(TIMED_AT_LEAST) {
+            let Some(entry) = next_until(&mut self.timed, process, until)? else {
+                break;
             };
-            if !due {
-                return Ok(());
-            }
-            let Some(entry) = self.timed.next().transpose()? else {
-                return Ok(());
-            };
-            if entry.sort() == Sort::Range {
-                let text = |name| self.recording.text(name).unwrap_or_default();
-                self.candidates.1.add(&entry, text, by_request);
-            } else {
-                let name = entry.name().and_then(|name| self.recording.text(name));
-                let event = entry.event(name);
-                observations.extend(event.map(|event| Observation { process, event }));
-            }
+            let name = entry.name().and_then(|name| self.recording.text(name));
+            let event = entry.event(name);
+            observations.extend(event.map(|event| Observation { process, event }));
         }
+        Ok(())
     }
 
     fn slice(
@@ -133,12 +143,8 @@ impl<'a> Slices<'a> {
         process: ProcessOrdinal,
         last: bool,
     ) -> Result<Slice, CollectError> {
-        if self.candidates.0 != process {
-            self.candidates = (process, Candidates::default());
-        }
         let observed = |event: Event| Observation { process, event };
         let calls = || entries.iter().filter(|entry| entry.is_call());
-        let from = calls().filter_map(Entry::start).min().unwrap_or(0);
         let until = calls()
             .filter_map(|call| call.start().max(call.end()))
             .max();
@@ -157,10 +163,9 @@ impl<'a> Slices<'a> {
         }
         let reach = if last { u64::MAX } else { until.unwrap_or(0) };
         self.take_timed(process, reach, &mut observations)?;
-        let [before, after] = self
-            .candidates
-            .1
-            .between(process, from, until.unwrap_or(from));
+        let times = CallTimes::of(entries);
+        self.take_ranges(process, &times)?;
+        let [before, after] = self.candidates.1.around(process, &times);
         observations.extend(before);
         for entry in entries {
             let name = entry.name().and_then(|name| self.recording.text(name));
@@ -256,6 +261,23 @@ impl<'a> Slices<'a> {
                 self.slice(&entries, process, last).map(Some)
             }
         }
+    }
+}
+
+/// The next entry of a process that begins by then. Those of processes before it are passed over.
+fn next_until(
+    entries: &mut Peekable<Merged<'_>>,
+    process: ProcessOrdinal,
+    until: u64,
+) -> Result<Option<Entry>, CollectError> {
+    loop {
+        match entries.peek() {
+            Some(Ok(next)) if next.process() < process => {}
+            Some(Ok(next)) if next.process() > process || next.start > until => return Ok(None),
+            Some(_) => return entries.next().transpose(),
+            None => return Ok(None),
+        }
+        entries.next();
     }
 }
 

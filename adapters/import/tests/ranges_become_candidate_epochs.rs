@@ -125,3 +125,57 @@ fn without_being_asked_none_is_taken() {
     assert_eq!(bound, vec![None; 7]);
     assert_eq!(examined.counts().epochs, 0);
 }
+
+#[test]
+fn ranges_of_several_threads_and_in_many_slices_are_no_fault() {
+    let (mut collector, process) = collector(
+        Settings::default()
+            .epochs_from(EpochsFrom::Nvtx)
+            .records_in_memory(50),
+    );
+    let [launch, outer, inner] =
+        ["cudaLaunchKernel_v7000", "outer", "inner"].map(|text| collector.name(text));
+    let mut range = |tid, text, start_ns, end_ns| {
+        let range = Range {
+            process,
+            tid,
+            text,
+            start_ns,
+            end_ns: Some(end_ns),
+            kind: RangeKind::Nvtx,
+            request: None,
+        };
+        collector.range(range).expect("kept");
+    };
+    // On thread 7 one around all, and one around every tenth launch; on thread 8, where nothing is
+    // launched, others between them.
+    range(7, outer, 500, 1_000_000);
+    for number in (0..600).step_by(10) {
+        range(7, inner, 1_000 + number * 1_000, 1_500 + number * 1_000);
+        range(8, inner, 1_100 + number * 1_000, 1_200 + number * 1_000);
+    }
+    for number in 0..600 {
+        let (id, at) = (number + 1, 1_200 + number * 1_000);
+        collector.api(call(process, id, launch, at)).expect("kept");
+        collector
+            .activity(kernel(process, id, at + 50))
+            .expect("kept");
+    }
+    let recording = collector.finish().expect("sorted");
+    for records in [16, 10_000] {
+        let (bound, examined) = bound(&recording, records);
+        let of = |name: &str| {
+            bound
+                .iter()
+                .filter(|bound| bound.as_deref() == Some(name))
+                .count()
+        };
+        assert_eq!(
+            (of("outer"), of("inner")),
+            (540, 60),
+            "in slices of {records}"
+        );
+        assert_eq!(examined.counts().bound, 600);
+        assert!(examined.validation.session_faults.is_empty());
+    }
+}

@@ -136,7 +136,8 @@ fn records_that_could_not_be_used_are_lost_records() {
 fn launches_without_an_id_are_neither_lost_nor_one_another() {
     let (mut collector, process) = collector(Settings::default());
     let launch = collector.name("cudaLaunchKernel_v7000");
-    for at in [1_000, 2_000, 3_000] {
+    // Id 0 is no smaller id, so the last of them does not turn the clock back.
+    for at in [1_000, 2_000, 9_000] {
         collector.api(call(process, 0, launch, at)).expect("kept");
     }
     collector
@@ -160,4 +161,62 @@ fn launches_without_an_id_are_neither_lost_nor_one_another() {
         );
         assert!(examined.validation.session_faults.is_empty());
     }
+}
+
+#[test]
+fn operations_of_a_process_without_any_call_are_not_after_the_recording() {
+    let (mut collector, first) = collector(Settings::default());
+    let second = collector.process(lineage_import::ProcessDescription::default());
+    let launch = collector.name("cudaLaunchKernel_v7000");
+    for id in 1..=3 {
+        collector
+            .api(call(first, id, launch, 1_000 * id))
+            .expect("kept");
+        collector
+            .activity(kernel(first, id, 1_000 * id + 50))
+            .expect("kept");
+        collector
+            .activity(kernel(second, id, 1_000 * id + 60))
+            .expect("kept");
+    }
+    let examined = examine(&collector.finish().expect("sorted"), 100);
+    assert_eq!(examined.counts().calls_not_collected, 3);
+    assert_eq!(examined.counts().operations_after_recording, 0);
+    assert_eq!(examined.counts().activity_without_launch, 3);
+}
+
+#[test]
+fn what_has_no_id_is_given_once_however_much_it_is() {
+    let (mut collector, process) = collector(Settings::default().records_in_memory(1_000));
+    let launch = collector.name("cudaLaunchKernel_v7000");
+    for id in 1..=10 {
+        collector
+            .api(call(process, id, launch, 1_000 * id))
+            .expect("kept");
+        collector
+            .activity(kernel(process, id, 1_000 * id + 50))
+            .expect("kept");
+    }
+    for at_ns in 0..20_000 {
+        let switch = lineage_import::Scheduled {
+            process: Some(process),
+            tid: 7,
+            at_ns,
+            cpu: None,
+            running: at_ns % 2 == 0,
+            state: None,
+        };
+        collector.scheduled(switch).expect("kept");
+    }
+    let recording = collector.finish().expect("sorted");
+    let mut times = Vec::new();
+    for slice in recording.slices(4).expect("readable") {
+        let slice = slice.expect("readable");
+        assert!(slice.observations.len() < 5_000);
+        times.extend(slice.observations.iter().filter_map(|of| match &of.event {
+            lineage_core::observation::Event::Scheduled(switch) => Some(switch.at.0),
+            _ => None,
+        }));
+    }
+    assert_eq!(times, (0..20_000).collect::<Vec<_>>());
 }

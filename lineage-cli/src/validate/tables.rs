@@ -11,6 +11,8 @@ use crate::text::{
 };
 
 /// Columns of the labels on the left.
+/// Notes of a recording that are shown; `lineage show` has them all.
+const NOTES: usize = 3;
 const LABEL: usize = 12;
 /// Processes that are listed.
 const PROCESSES: usize = 32;
@@ -72,6 +74,14 @@ fn head(examined: &Examined, width: usize) -> String {
                     "{} could not be used: {why}",
                     counted(*count, "record", "records")
                 );
+                out += &labelled(2, "note", LABEL, &said, width);
+            }
+            for note in holdings.notes.iter().take(NOTES) {
+                out += &labelled(2, "note", LABEL, &printable(note), width);
+            }
+            let more = (holdings.notes.len().saturating_sub(NOTES) as u64) + holdings.more_notes;
+            if more > 0 {
+                let said = format!("and {more} more: see `lineage show`");
                 out += &labelled(2, "note", LABEL, &said, width);
             }
         }
@@ -251,8 +261,10 @@ fn lines(examined: &Examined) -> Vec<Line> {
         ),
         true,
     );
-    let excused =
-        counts.before_recording + counts.operations_after_recording + counts.asked_for_by_no_call;
+    let excused = counts.before_recording
+        + counts.operations_after_recording
+        + counts.calls_not_collected
+        + counts.asked_for_by_no_call;
     line(
         "no call",
         counts.activity_without_launch,
@@ -263,6 +275,7 @@ fn lines(examined: &Examined) -> Vec<Line> {
                 "the driver's or the device's own",
             ),
             (counts.operations_after_recording, "after the recording"),
+            (counts.calls_not_collected, "calls not collected"),
             (
                 counts.activity_without_launch.saturating_sub(excused),
                 "lost or undecided",

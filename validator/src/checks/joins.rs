@@ -314,6 +314,7 @@ impl<'c, 'a> Check<'c, 'a> {
                     counts.activity_without_launch += 1;
                     match process.orphan(operation) {
                         Some(Orphan::BeforeRecording) => counts.before_recording += 1,
+                        Some(Orphan::NotCollected) => counts.calls_not_collected += 1,
                         Some(Orphan::AfterRecording) => counts.operations_after_recording += 1,
                         Some(Orphan::Lost) => {
                             counts.lost += 1;

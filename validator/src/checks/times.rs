@@ -197,7 +197,9 @@ impl Check<'_, '_> {
                 );
                 continue;
             }
-            let Some(start) = call.start.filter(|_| !call.reused) else {
+            // Id 0 is none, and says nothing of order.
+            let has_an_id = call.ids.first().is_some_and(|&id| id as u32 != 0);
+            let Some(start) = call.start.filter(|_| !call.reused && has_an_id) else {
                 continue;
             };
             let earlier = before.insert((call.session, call.tid), start);

@@ -239,14 +239,18 @@ impl Window {
         self.largest_operation.is_some()
     }
 
+    /// Whether no call was recorded at all.
+    pub(crate) fn is_without_calls(&self) -> bool {
+        self.largest_call.is_none()
+    }
+
     /// Whether an operation without a call was asked for before the recording began.
     pub(crate) fn is_before(&self, operation: &Operation) -> bool {
         self.smallest_call
             .is_some_and(|smallest| self.place(operation) < smallest)
     }
 
-    /// Whether an operation without a call was asked for after the last recorded call, or no call
-    /// was recorded at all.
+    /// Whether an operation without a call was asked for after the last recorded call.
     pub(crate) fn is_beyond(&self, operation: &Operation) -> bool {
         self.largest_call
             .is_none_or(|largest| self.place(operation) > largest)

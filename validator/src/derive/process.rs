@@ -42,6 +42,8 @@ pub(crate) enum Orphan {
     BeforeRecording,
     /// It was asked for after the last call that was recorded.
     AfterRecording,
+    /// No call of its process was recorded at all.
+    NotCollected,
     /// Its call's record may still come.
     Pending,
     /// Its call's record is lost.
@@ -140,7 +142,9 @@ impl<'a> Process<'a> {
             Orphan::BeforeRecording
         } else if !self.sessions.has_ended(what.session) {
             Orphan::Pending
-        } else if window.is_none_or(|window| window.is_beyond(what)) {
+        } else if window.is_none_or(Window::is_without_calls) {
+            Orphan::NotCollected
+        } else if window.is_some_and(|window| window.is_beyond(what)) {
             Orphan::AfterRecording
         } else {
             Orphan::Lost
