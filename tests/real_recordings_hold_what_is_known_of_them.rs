@@ -7,7 +7,7 @@ mod real_recordings;
 use std::collections::BTreeMap;
 
 use lineage_core::fault::FaultCode;
-use lineage_import::Settings;
+use lineage_import::{EpochsFrom, Settings};
 use real_recordings::{Expected, Joined, all_recordings, expected, import, join, path, table};
 
 /// Compares all that is known of a recording.
@@ -91,6 +91,14 @@ fn holds(file: &str) {
     let joined = join(&recording, 50);
     assert!(joined.slices >= 1);
     compare(file, "in slices of 50 records", &joined);
+
+    // Candidate epochs bind more, and change nothing of that.
+    let ranges = match file.split('/').next() {
+        Some("nsys") => EpochsFrom::Nvtx,
+        _ => EpochsFrom::Annotations,
+    };
+    let recording = import(&path, Settings::default().epochs_from(ranges));
+    compare(file, "with candidate epochs", &join(&recording, 50));
 }
 
 macro_rules! recordings {
