@@ -43,6 +43,7 @@ struct ImportObject<'a> {
     version: Option<&'a str>,
     candidate_epochs: bool,
     skipped: BTreeMap<&'static str, u64>,
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -212,6 +213,7 @@ pub(super) fn object(examined: &Examined) -> String {
                 version: holdings.version.as_deref(),
                 candidate_epochs: *epochs,
                 skipped: skipped.map(|(why, count)| (why.name(), *count)).collect(),
+                notes: &holdings.notes,
             };
             (None, Some(import))
         }
