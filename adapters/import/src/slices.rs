@@ -213,30 +213,8 @@ impl<'a> Slices<'a> {
 
     fn next_slice(&mut self) -> Result<Option<Slice>, CollectError> {
         // Processes of which nothing but timed entries is known come first, in their turn.
-        let next_call = match self.calls.peek() {
-            Some(Ok(entry)) => Some(entry.process),
-            Some(Err(_)) => {
-                return Err(self
-                    .calls
-                    .next()
-                    .transpose()
-                    .err()
-                    .unwrap_or_else(unreadable));
-            }
-            None => None,
-        };
-        let next_timed = match self.timed.peek() {
-            Some(Ok(entry)) => Some(entry.process),
-            Some(Err(_)) => {
-                return Err(self
-                    .timed
-                    .next()
-                    .transpose()
-                    .err()
-                    .unwrap_or_else(unreadable));
-            }
-            None => None,
-        };
+        let next_call = next_process(&mut self.calls)?;
+        let next_timed = next_process(&mut self.timed)?;
         match (next_call, next_timed) {
             (None, None) => {
                 let tells_losses = self.recording.holdings.lost_records() > 0 && !self.losses_told;
@@ -281,8 +259,14 @@ fn next_until(
     }
 }
 
-fn unreadable() -> CollectError {
-    CollectError::spill("read")(std::io::ErrorKind::UnexpectedEof.into())
+/// The process of the next entry.
+fn next_process(entries: &mut Peekable<Merged<'_>>) -> Result<Option<u32>, CollectError> {
+    match entries.peek() {
+        Some(Ok(entry)) => Ok(Some(entry.process)),
+        // The error itself is given.
+        Some(Err(_)) => Ok(entries.next().transpose()?.map(|entry| entry.process)),
+        None => Ok(None),
+    }
 }
 
 impl Iterator for Slices<'_> {
