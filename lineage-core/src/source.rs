@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::id::HostNanos;
 use crate::observation::Observation;
 use crate::row::{LooseFault, Row};
+use crate::totals::Totals;
 
 /// What a source is told when its session starts.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +81,10 @@ pub struct SessionInfo {
     pub service: Arc<str>,
     /// When the session started, on its own clock.
     pub started: HostNanos,
+    /// The same moment by the wall clock, in nanoseconds since the Unix epoch: what turns the
+    /// session's times into dates. Read once, so that all times of a session are turned alike;
+    /// a wall clock that is set later is not followed. `None` where it is not known.
+    pub started_unix_ns: Option<u64>,
 }
 
 impl SessionInfo {
@@ -89,6 +94,38 @@ impl SessionInfo {
             process,
             service: service.into(),
             started,
+            started_unix_ns: None,
+        }
+    }
+
+    /// The same session, with the moment of its start by the wall clock.
+    #[must_use]
+    pub fn started_at_unix_ns(mut self, unix_ns: u64) -> Self {
+        self.started_unix_ns = Some(unix_ns);
+        self
+    }
+}
+
+/// How far a session has come, for sinks that hold things back until nothing more comes to them.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// Counts of everything so far.
+    pub totals: &'a Totals,
+    /// The session's clock when the rings were read last: whatever its threads recorded before
+    /// was handed on.
+    pub read_until: HostNanos,
+    /// Every call that was entered before this moment, and left, has all its rows.
+    pub settled_before: HostNanos,
+}
+
+impl<'a> Progress<'a> {
+    /// Progress up to this moment.
+    pub const fn new(totals: &'a Totals, read_until: HostNanos, settled_before: HostNanos) -> Self {
+        Self {
+            totals,
+            read_until,
+            settled_before,
         }
     }
 }
@@ -116,6 +153,17 @@ pub trait Sink: Send {
     /// # Errors
     /// As above.
     fn rows(&mut self, rows: &[Row], faults: &[LooseFault]) -> Result<(), SinkError>;
+
+    /// Says how far the session has come: about as often as
+    /// [`flush_every`](crate::LineageBuilder::flush_every) says, and once before
+    /// [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// As above.
+    fn progress(&mut self, progress: &Progress<'_>) -> Result<(), SinkError> {
+        let _ = progress;
+        Ok(())
+    }
 
     /// Makes what was taken durable. Called at shutdown.
     ///

@@ -126,8 +126,7 @@ impl Session {
                 continue;
             };
             let entry = self.calls.get(slot);
-            let given = entry.is_given() || entry.satisfied;
-            if entry.fenced && given && entry.waiting.is_empty() {
+            if entry.is_settled() {
                 self.conclude(slot, Allowed::FENCED, context);
                 self.leave_timeline(slot);
                 if self.calls.get(slot).kept == Kept::Open {

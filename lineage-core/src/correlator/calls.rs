@@ -238,6 +238,11 @@ impl Entry {
         self.operations_given > 0 || self.without.is_some()
     }
 
+    /// Whether a row was given, and its thread's fence has shown that no other is due.
+    pub(super) fn is_settled(&self) -> bool {
+        self.fenced && (self.is_given() || self.satisfied) && self.waiting.is_empty()
+    }
+
     /// Notes an operation; `false` if the same one was there before.
     pub(super) fn is_new(&mut self, operation: &Operation) -> bool {
         let identity = Identity {

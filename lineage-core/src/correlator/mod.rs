@@ -64,6 +64,7 @@ pub use limits::Limits;
 
 use self::emit::Outbox;
 use self::process::Process;
+use crate::id::HostNanos;
 use crate::observation::Observation;
 use crate::row::{LooseFault, Row};
 use crate::totals::Totals;
@@ -130,6 +131,17 @@ impl Correlator {
     /// What it came to so far.
     pub fn totals(&self) -> &Totals {
         &self.out.totals
+    }
+
+    /// When the earliest call was entered of which a row may still come; `None` if there is none.
+    ///
+    /// A call of a graph launch has many rows, so it counts until the fence of its thread. Looks at
+    /// every open call: meant to be asked a few times a second.
+    pub fn oldest_open_call(&self) -> Option<HostNanos> {
+        self.processes
+            .iter()
+            .filter_map(Process::oldest_open_call)
+            .min()
     }
 
     /// Calls and operations whose row is not given yet.

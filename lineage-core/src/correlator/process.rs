@@ -55,6 +55,13 @@ impl Process {
         }
     }
 
+    pub(super) fn oldest_open_call(&self) -> Option<HostNanos> {
+        self.sessions
+            .iter()
+            .filter_map(Session::oldest_open_call)
+            .min()
+    }
+
     pub(super) fn observe(&mut self, event: &Event, limits: &Limits, out: &mut Outbox) {
         match event {
             Event::Call(call) => return self.call(call, limits, out),

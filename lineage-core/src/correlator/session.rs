@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::calls::{CallRef, Calls, Kept, Waiting, is_internal};
+use super::calls::{CallRef, Calls, Entry, Kept, Waiting, is_internal};
 use super::emit::Outbox;
 use super::epochs::{Deciding, Epochs};
 use super::lanes::Lanes;
@@ -103,6 +103,14 @@ pub(super) struct Session {
 }
 
 impl Session {
+    pub(super) fn oldest_open_call(&self) -> Option<HostNanos> {
+        let open = self.open.iter().filter_map(|&call| self.calls.at(call));
+        open.map(|slot| self.calls.get(slot))
+            .filter(|entry| entry.kept == Kept::Open && !entry.is_settled())
+            .filter_map(Entry::start)
+            .min()
+    }
+
     pub(super) fn new(number: u32) -> Self {
         Self {
             number,

@@ -27,6 +27,10 @@ pub struct Header {
     /// When the session started, on the session's clock.
     #[serde(rename = "started_ns")]
     pub started: HostNanos,
+    /// The same moment in nanoseconds since the Unix epoch, where it was known: what turns the
+    /// file's times into dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_unix_ns: Option<u64>,
     /// Package and version that wrote the file.
     pub writer: String,
 }
@@ -39,6 +43,7 @@ impl Header {
             process: session.process,
             service: session.service.to_string(),
             started: session.started,
+            started_unix_ns: session.started_unix_ns,
             writer: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }

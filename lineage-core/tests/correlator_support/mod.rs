@@ -326,6 +326,10 @@ impl Run {
         self.drain()
     }
 
+    pub(crate) fn oldest_open_call(&self) -> Option<HostNanos> {
+        self.correlator.oldest_open_call()
+    }
+
     pub(crate) fn end(&mut self) -> &mut Self {
         self.correlator.end();
         self.drain()

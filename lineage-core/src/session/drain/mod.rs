@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use uuid::Uuid;
 
@@ -147,7 +147,8 @@ pub(super) fn start(mut builder: LineageBuilder, process: Uuid) -> Result<Link, 
         hot::set_clock(clock).map_err(|()| StartError::ClockAlreadySet)?;
     }
     let started = HostNanos(hot::now());
-    let info = SessionInfo::new(process, Arc::clone(&builder.service), started);
+    let mut info = SessionInfo::new(process, Arc::clone(&builder.service), started);
+    info.started_unix_ns = unix_ns();
     for sink in &mut builder.sinks {
         sink.begin(&info).map_err(StartError::Sink)?;
     }
@@ -187,6 +188,12 @@ pub(super) fn start(mut builder: LineageBuilder, process: Uuid) -> Result<Link, 
         thread: Some(thread),
         process: std::process::id(),
     })
+}
+
+/// The wall clock, in nanoseconds since the Unix epoch; `None` if it stands before that.
+fn unix_ns() -> Option<u64> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(since.ok()?.as_nanos()).ok()
 }
 
 /// Prepares the list of new rings. Does not wait for long: after a fork its lock may be held by a
@@ -248,6 +255,7 @@ impl Run {
             }
             if flushed.elapsed() >= self.flush_every {
                 self.pipeline.flush();
+                self.pipeline.tell_progress();
                 flushed = Instant::now();
             }
             if !more {

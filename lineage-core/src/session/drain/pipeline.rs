@@ -13,7 +13,7 @@ use crate::id::HostNanos;
 use crate::observation::{DeviceSession, DropSite, Dropped, Event, Observation};
 use crate::row::{LooseFault, Row};
 use crate::session::{DeviceEvidence, LineageBuilder, Report};
-use crate::source::{EvidenceSource, NoEvidence, Sink, SinkError};
+use crate::source::{EvidenceSource, NoEvidence, Progress, Sink, SinkError};
 use crate::totals::Totals;
 
 /// Observations that are handed on before the rings are read again.
@@ -31,6 +31,9 @@ pub(super) struct Pipeline {
     sinks: Vec<Box<dyn Sink>>,
     memory: Memory,
     device: DeviceEvidence,
+    /// When the pass began after which nothing was left over: all that was recorded before went to
+    /// the correlator.
+    read_until: HostNanos,
     /// What waits for the correlator.
     backlog: VecDeque<Observation>,
     batch: Vec<Observation>,
@@ -48,6 +51,7 @@ impl Pipeline {
             sinks: builder.sinks,
             memory: Memory::new(builder.keep_in_memory),
             device: DeviceEvidence::NotAsked,
+            read_until: HostNanos(0),
             backlog: VecDeque::new(),
             batch: Vec::new(),
             rows: Vec::new(),
@@ -80,6 +84,8 @@ impl Pipeline {
     /// One pass: everything that is there by now goes all the way. `true` if more came meanwhile
     /// than could be handed on.
     pub(super) fn collect(&mut self) -> bool {
+        let began = HostNanos(hot::now());
+        let left_over = self.backlog.len();
         self.take_in();
         let mut rounds = self.backlog.len().div_ceil(ROUND);
         while rounds > 0 {
@@ -89,7 +95,26 @@ impl Pipeline {
             self.take_in_rings();
             rounds -= 1;
         }
+        // Where too much was waiting, the rings were not read.
+        if left_over < BACKLOG {
+            self.read_until = began;
+        }
         !self.backlog.is_empty()
+    }
+
+    /// Tells the sinks how far the session has come.
+    pub(super) fn tell_progress(&mut self) {
+        let settled = self.correlator.oldest_open_call();
+        let settled = settled.map_or(self.read_until, |oldest| oldest.min(self.read_until));
+        self.tell(self.read_until, settled);
+    }
+
+    fn tell(&mut self, read_until: HostNanos, settled_before: HostNanos) {
+        for at in 0..self.sinks.len() {
+            let progress = Progress::new(self.correlator.totals(), read_until, settled_before);
+            let outcome = self.sinks[at].progress(&progress);
+            self.note_sink(outcome);
+        }
     }
 
     fn take_in_rings(&mut self) {
@@ -147,6 +172,8 @@ impl Pipeline {
         }
         self.correlator.end();
         self.hand_on(0);
+        let end = HostNanos(u64::MAX);
+        self.tell(end, end);
         for at in 0..self.sinks.len() {
             let finished = self.sinks[at].finish();
             self.note_sink(finished);
