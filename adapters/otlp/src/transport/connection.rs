@@ -1,0 +1,175 @@
+//! One connection to a collector.
+
+use std::error::Error;
+use std::io;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+#[cfg(feature = "http")]
+use hyper::client::conn::http1;
+#[cfg(feature = "grpc")]
+use hyper::client::conn::http2;
+use hyper::{Request, Response};
+#[cfg(feature = "grpc")]
+use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+
+use super::Target;
+use crate::config::Protocol;
+use crate::pipeline::ProblemKind;
+use crate::pipeline::problem::{Trouble, shown};
+
+/// Closes with the value.
+pub(super) struct Connection {
+    sending: Sending,
+    driver: AbortHandle,
+}
+
+enum Sending {
+    #[cfg(feature = "http")]
+    Http1(http1::SendRequest<Full<Bytes>>),
+    #[cfg(feature = "grpc")]
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Connection {
+    /// Resolves, connects, agrees on TLS where the endpoint asks for it.
+    pub(super) async fn open(target: &Target) -> Result<Self, Trouble> {
+        let stream = connect(target).await?;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &target.tls {
+            let stream = super::tls::agree(tls, &target.destination.endpoint, stream).await?;
+            return Self::over(stream, target).await;
+        }
+        Self::over(stream, target).await
+    }
+
+    async fn over<S>(stream: S, target: &Target) -> Result<Self, Trouble>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let stream = TokioIo::new(stream);
+        match target.destination.protocol {
+            #[cfg(feature = "http")]
+            Protocol::HttpProtobuf => {
+                let (sending, driver) = http1::handshake(stream)
+                    .await
+                    .map_err(|error| trouble(&error, false))?;
+                Ok(Self {
+                    sending: Sending::Http1(sending),
+                    driver: tokio::spawn(driver).abort_handle(),
+                })
+            }
+            #[cfg(feature = "grpc")]
+            Protocol::Grpc => {
+                let (sending, driver) = http2::handshake(TokioExecutor::new(), stream)
+                    .await
+                    .map_err(|error| trouble(&error, false))?;
+                Ok(Self {
+                    sending: Sending::Http2(sending),
+                    driver: tokio::spawn(driver).abort_handle(),
+                })
+            }
+            #[cfg(not(all(feature = "grpc", feature = "http")))]
+            protocol => Err(Trouble::new(
+                ProblemKind::NotOtlp,
+                format!("{protocol} was not built in"),
+            )),
+        }
+    }
+
+    /// Whether another request can be sent on it.
+    pub(super) async fn is_ready(&mut self) -> bool {
+        match &mut self.sending {
+            #[cfg(feature = "http")]
+            Sending::Http1(sending) => sending.ready().await.is_ok(),
+            #[cfg(feature = "grpc")]
+            Sending::Http2(sending) => sending.ready().await.is_ok(),
+        }
+    }
+
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> hyper::Result<Response<Incoming>> {
+        match &mut self.sending {
+            #[cfg(feature = "http")]
+            Sending::Http1(sending) => sending.send_request(request).await,
+            #[cfg(feature = "grpc")]
+            Sending::Http2(sending) => sending.send_request(request).await,
+        }
+    }
+}
+
+async fn connect(target: &Target) -> Result<TcpStream, Trouble> {
+    let endpoint = &target.destination.endpoint;
+    let unreachable = |what: String| Trouble::new(ProblemKind::Unreachable, what);
+    let addresses = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port))
+        .await
+        .map_err(|why| {
+            unreachable(format!(
+                "the address of `{}` was not found ({why})",
+                endpoint.host
+            ))
+        })?;
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                // A request is written as a whole: nothing is gained by waiting for more.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(why) => last = Some(format!("no connection to {address} ({why})")),
+        }
+    }
+    Err(unreachable(last.unwrap_or_else(|| {
+        format!("`{}` has no address", endpoint.host)
+    })))
+}
+
+const WHO_LISTENS: &str = "trying again; does the port expect this protocol (by default 4317 for grpc, 4318 for http/protobuf), and does \
+     the endpoint begin with https:// where it expects TLS?";
+
+/// What an error of a connection means; `answered` where the other side has spoken the protocol before.
+pub(super) fn trouble(error: &(dyn Error + 'static), answered: bool) -> Trouble {
+    let mut text = error.to_string();
+    let mut broken = false;
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        #[cfg(feature = "tls")]
+        if let Some(tls) = super::tls::cause_of(error) {
+            return tls;
+        }
+        broken |= error.downcast_ref::<io::Error>().is_some();
+        broken |= error.downcast_ref::<hyper::Error>().is_some_and(|error| {
+            error.is_incomplete_message() || error.is_closed() || error.is_canceled()
+        });
+        cause = error.source();
+        if let Some(cause) = cause {
+            text = format!("{text}: {cause}");
+        }
+    }
+    if broken || answered {
+        Trouble::new(
+            ProblemKind::Unreachable,
+            format!("the connection broke ({})", shown(&text)),
+        )
+    } else {
+        let what = format!(
+            "what answers does not speak the protocol ({})",
+            shown(&text)
+        );
+        Trouble::new(ProblemKind::NotOtlp, what).with_advice(WHO_LISTENS)
+    }
+}

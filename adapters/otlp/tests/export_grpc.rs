@@ -1,0 +1,91 @@
+//! Over gRPC, all that is offered arrives once, or is counted for what became of it.
+
+mod export_support;
+
+use std::time::Duration;
+
+use export_support::grpc::{Collector, Options, taken};
+use export_support::{Exporter, SOON, settings};
+use lineage_otlp::{Protocol, Signal};
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use opentelemetry_proto::tonic::metrics::v1::Metric;
+use prost::Message as _;
+
+#[test]
+fn items_arrive_exactly_once_and_in_batches() {
+    let collector = Collector::start(Options::default(), |_, _| taken());
+    let mut settings = settings(&collector.endpoint(), Protocol::Grpc);
+    settings.batch_items(1000).header("x-tenant", "a b");
+    let exporter = Exporter::start(settings);
+    assert_eq!(exporter.offer(0..10_500), 10_500);
+    let metric = Metric {
+        name: "launch.delay".into(),
+        ..Metric::default()
+    };
+    let record = LogRecord {
+        severity_text: "WARN".into(),
+        ..LogRecord::default()
+    };
+    exporter
+        .pipeline
+        .offer(Signal::Metrics, &metric.encode_to_vec());
+    exporter
+        .pipeline
+        .offer(Signal::Logs, &record.encode_to_vec());
+    assert!(exporter.pipeline.flush(SOON));
+    let counts = exporter.pipeline.counters().snapshot();
+    assert_eq!((counts.spans.sent, counts.spans.pending()), (10_500, 0));
+    assert_eq!((counts.metrics.sent, counts.log_records.sent), (1, 1));
+
+    let mut numbers = collector.seen.numbers();
+    numbers.sort_unstable();
+    assert_eq!(numbers, Vec::from_iter(0..10_500));
+    let requests = collector.seen.requests.lock().expect("no panic");
+    assert!((11..=40).contains(&requests.len()), "{}", requests.len());
+    for (request, metadata) in &*requests {
+        let scope = &request.resource_spans[0].scope_spans[0];
+        assert!(scope.spans.len() <= 1000);
+        assert_eq!(scope.schema_url, "https://example.com/schema/1");
+        assert_eq!(request.resource_spans[0].schema_url, scope.schema_url);
+        assert_eq!(metadata.get("x-tenant").expect("a header"), "a b");
+        let agent = metadata.get("user-agent").expect("a header");
+        assert!(agent.to_str().expect("text").starts_with("lineage-otlp/"));
+    }
+    let metrics = collector.seen.metrics.lock().expect("no panic");
+    assert_eq!(
+        metrics[0].resource_metrics[0].scope_metrics[0].metrics,
+        [metric]
+    );
+    let logs = collector.seen.logs.lock().expect("no panic");
+    assert_eq!(logs[0].resource_logs[0].scope_logs[0].log_records, [record]);
+
+    let (counts, problems) = exporter.shutdown(Duration::from_secs(5));
+    assert_eq!(counts.spans.sent, 10_500);
+    assert_eq!((counts.spans.retried, counts.spans.lost.total()), (0, 0));
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
+fn what_was_not_flushed_is_sent_by_the_shutdown() {
+    let collector = Collector::start(Options::default(), |_, _| taken());
+    let mut settings = settings(&collector.endpoint(), Protocol::Grpc);
+    settings.batch_delay(Duration::from_secs(3600));
+    let exporter = Exporter::start(settings);
+    exporter.offer(0..10);
+    let (counts, problems) = exporter.shutdown(SOON);
+    assert_eq!(counts.spans.sent, 10);
+    assert_eq!(collector.seen.numbers(), Vec::from_iter(0..10));
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
+fn a_batch_that_is_not_full_is_sent_when_it_is_old_enough() {
+    let collector = Collector::start(Options::default(), |_, _| taken());
+    let exporter = Exporter::start(settings(&collector.endpoint(), Protocol::Grpc));
+    for sent in 1..4 {
+        exporter.offer(sent..sent + 1);
+        export_support::until(&exporter, "the batch", |counts| counts.sent == sent);
+    }
+    let (counts, _) = exporter.shutdown(SOON);
+    assert_eq!(counts.requests, 3);
+}

@@ -1,0 +1,1 @@
+//! A collector that speaks HTTP, or what a test wants to be taken for it.
