@@ -1,0 +1,6 @@
+//! What becomes of a session's observations and rows, worked out by hand.
+
+mod bounds;
+mod support;
+mod tail;
+mod walk;
