@@ -1,7 +1,8 @@
 //! Spans in bursts, to see what arrives: `cargo run --release -p lineage-otlp --example flood -- --endpoint http://127.0.0.1:4317`.
 //!
-//! Each second begins with a burst of `--rate` spans of the size that a kernel's span has, as fast as they can be offered, until
-//! there were `--spans`. Then everything is flushed, and the counts are printed, with `--json` as one JSON object.
+//! Every `--every` seconds, by default each second, there is a burst of `--rate` spans of the size that a kernel's span has, as
+//! fast as they can be offered, until there were `--spans`. Then everything is flushed, and the counts are printed, with `--json`
+//! as one JSON object.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,7 +16,8 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 
-const USAGE: &str = "flood [--endpoint URL] [--protocol grpc|http/protobuf] [--gzip] [--spans N] [--rate N] [--within SECONDS] [--json]";
+const USAGE: &str = "flood [--endpoint URL] [--protocol grpc|http/protobuf] [--gzip] [--spans N] [--rate N] [--every SECONDS] \
+                     [--within SECONDS] [--json]";
 
 struct Options {
     endpoint: String,
@@ -23,6 +25,7 @@ struct Options {
     gzip: bool,
     spans: u64,
     rate: u64,
+    every: Duration,
     within: Duration,
     json: bool,
 }
@@ -34,6 +37,7 @@ fn options() -> Result<Options, String> {
         gzip: false,
         spans: 1_000_000,
         rate: 100_000,
+        every: Duration::from_secs(1),
         within: Duration::from_secs(120),
         json: false,
     };
@@ -58,6 +62,7 @@ fn options() -> Result<Options, String> {
             "--gzip" => options.gzip = true,
             "--spans" => options.spans = number(value()?)?,
             "--rate" => options.rate = number(value()?)?,
+            "--every" => options.every = Duration::from_secs(number(value()?)?),
             "--within" => options.within = Duration::from_secs(number(value()?)?),
             "--json" => options.json = true,
             _ => return Err(USAGE.into()),
@@ -167,9 +172,9 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let mut encoded = Vec::with_capacity(span_bytes);
     let begun = Instant::now();
     for number in 0..options.spans {
-        let second = number / options.rate;
         if number % options.rate == 0 {
-            let next = begun + Duration::from_secs(second);
+            let bursts = u32::try_from(number / options.rate)?;
+            let next = begun + options.every * bursts;
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
         span.span_id.copy_from_slice(&(number + 1).to_be_bytes());
