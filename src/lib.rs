@@ -39,6 +39,7 @@
 //!   it is missing the server runs on and lineage says `no device evidence: <why>`.
 //! * `crossbeam-channel`, `flume`: `send_carried` on the senders of these crates.
 //! * `jsonl`: the JSON-lines ledger.
+//! * `otlp`: export to an OpenTelemetry collector, from `lineage-otlp`: the module [`otlp`].
 
 pub use lineage_core as core;
 
@@ -65,6 +66,11 @@ pub use lineage_tokio::*;
 #[doc(inline)]
 pub use lineage_cupti::Cupti;
 
+/// Export to an OpenTelemetry collector.
+#[cfg(feature = "otlp")]
+#[doc(inline)]
+pub use lineage_otlp as otlp;
+
 /// What an instrumented server needs in scope.
 pub mod prelude {
     pub use lineage_core::observation::Mark;
@@ -90,3 +96,8 @@ pub struct Readme;
 #[cfg(all(doctest, feature = "tokio"))]
 #[doc = include_str!("../docs/migration.md")]
 pub struct Migration;
+
+/// And of that on privacy.
+#[cfg(all(doctest, feature = "otlp"))]
+#[doc = include_str!("../docs/privacy.md")]
+pub struct Privacy;

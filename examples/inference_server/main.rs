@@ -26,6 +26,7 @@ mod gpu;
 mod load;
 mod model;
 mod options;
+mod otlp;
 mod probe;
 mod rates;
 mod run;

@@ -51,6 +51,26 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Send lineage to this OpenTelemetry collector, for example http://127.0.0.1:4317; the OTEL_…
+    /// variables say the rest
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
+
+    /// How the collector is spoken to [default: gRPC at port 4317, else as the environment says, or
+    /// HTTP]
+    #[arg(
+        long,
+        value_enum,
+        requires = "otlp",
+        value_name = "grpc|http",
+        hide_possible_values = true
+    )]
+    pub otlp_protocol: Option<OtlpProtocol>,
+
+    /// Write trace and span id of every span that is sent, to compare with what arrived
+    #[arg(long, requires = "otlp", value_name = "FILE")]
+    pub otlp_spans: Option<PathBuf>,
+
     /// Break one handoff on purpose, to see that it is noticed
     #[arg(
         long = "break",
@@ -155,4 +175,13 @@ pub enum CuptiChoice {
     /// A buffer for each thread.
     #[value(name = "13.5")]
     V13_5,
+}
+
+/// `--otlp-protocol`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OtlpProtocol {
+    /// OTLP over gRPC.
+    Grpc,
+    /// OTLP over HTTP, as binary protobuf.
+    Http,
 }

@@ -17,6 +17,7 @@ use crate::gpu::{self, Gpu};
 use crate::load::{self, Loaded, Question};
 use crate::model::weights::Weights;
 use crate::options::Options;
+use crate::otlp::{self, Exported};
 use crate::rates::Rates;
 use crate::sabotage::Sabotage;
 use crate::server::{Server, Work};
@@ -43,6 +44,8 @@ pub struct Recorded {
     pub checked: Checked,
     /// Handoffs that were broken on purpose.
     pub broken: u64,
+    /// What became of its export, if there was one.
+    pub exported: Option<Exported>,
 }
 
 /// Runs what the options say.
@@ -125,7 +128,9 @@ impl<'a> Setting<'a> {
                 } else {
                     &comparison
                 };
-                let run = self.recorded(file, Some((&questions, &progress)))?;
+                // Only the run whose ledger is kept is exported.
+                let export = recorded.is_empty();
+                let run = self.recorded(file, export, Some((&questions, &progress)))?;
                 rates.on.extend(run.loaded.map(|loaded| loaded.rate()));
                 recorded.push(run);
             } else {
@@ -144,7 +149,7 @@ impl<'a> Setting<'a> {
     /// Serves until Ctrl-C.
     fn serve(self) -> Result<Summary, CannotRun> {
         let ledger = self.out.join("ledger.jsonl");
-        let recorded = vec![self.recorded(&ledger, None)?];
+        let recorded = vec![self.recorded(&ledger, true, None)?];
         Ok(Summary::new(self.gpu, ledger, recorded, Rates::default()))
     }
 
@@ -165,7 +170,7 @@ impl<'a> Setting<'a> {
     }
 
     /// A run with lineage on: recorded, written to the ledger, checked.
-    fn recorded(&self, ledger: &Path, load: Load<'_>) -> Result<Recorded, CannotRun> {
+    fn recorded(&self, ledger: &Path, export: bool, load: Load<'_>) -> Result<Recorded, CannotRun> {
         if let Some(simulated) = &self.gpu.simulated {
             simulated.clear_truth();
         }
@@ -175,14 +180,18 @@ impl<'a> Setting<'a> {
                 "name another folder with --out",
             )
         })?;
-        let lineage = self.start(
-            Lineage::builder()
-                .service("inference_server")
-                .device(self.gpu.cupti())
-                .sink(Writer::new(file))
-                .ring_capacity(RING)
-                .keep_in_memory(KEEP),
-        )?;
+        let mut builder = Lineage::builder()
+            .service("inference_server")
+            .device(self.gpu.cupti())
+            .sink(Writer::new(file))
+            .ring_capacity(RING)
+            .keep_in_memory(KEEP);
+        let mut exported = None;
+        if export && let Some((otlp, told)) = otlp::sink(self.options)? {
+            builder = builder.sink(otlp);
+            exported = Some(told);
+        }
+        let lineage = self.start(builder)?;
         if let DeviceEvidence::Absent { why } = lineage.report().device {
             return Err(CannotRun::new(
                 format!("there is no device evidence: {why}"),
@@ -202,6 +211,7 @@ impl<'a> Setting<'a> {
             loaded,
             checked,
             broken: sabotage.done(),
+            exported,
         })
     }
 

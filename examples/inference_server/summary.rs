@@ -12,6 +12,7 @@ use crate::cannot_run::CannotRun;
 use crate::check::{Checked, Judged};
 use crate::gpu::Gpu;
 use crate::options::Options;
+use crate::otlp::Exported;
 use crate::rates::{Rates, Spread};
 use crate::run::Recorded;
 use crate::table::{Table, Tone, grouped, shown};
@@ -92,6 +93,10 @@ impl Summary {
             for line in on.against(&off) {
                 table.note(&line);
             }
+        }
+        if let Some(exported) = &self.first().exported {
+            table.gap();
+            exported.show(&mut table);
         }
         table.gap();
         let path = shown(&self.ledger);
@@ -199,6 +204,7 @@ impl Summary {
             work,
             checked,
             broken,
+            exported,
             ..
         } = self.first();
         let Checked { totals, faults, .. } = checked;
@@ -238,6 +244,7 @@ impl Summary {
             "simulated": self.gpu.simulated.is_some(),
             "device_evidence": evidence(checked),
             "ledger": self.ledger,
+            "otlp": exported.as_ref().map(Exported::json),
             "versions": {
                 "launch_lineage": env!("CARGO_PKG_VERSION"),
                 "cupti": match checked.device {
