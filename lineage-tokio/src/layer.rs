@@ -4,7 +4,7 @@ use lineage_core::{Epoch, Lineage};
 use tracing_core::Subscriber;
 use tracing_core::span::{Attributes, Id};
 use tracing_subscriber::layer::{Context, Layer};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::entered::{self, LayerKey};
 use crate::task_id;
@@ -14,7 +14,24 @@ pub const EPOCH_FIELD: &str = "launch_epoch";
 
 /// The epoch of a span, in its extensions. A type of our own: extensions are keyed by type and
 /// shared by all layers of the subscriber.
-pub(crate) struct SpanEpoch(pub(crate) Epoch);
+pub(crate) struct SpanEpoch {
+    pub(crate) epoch: Epoch,
+    /// The span declared it, and did not inherit it.
+    declared: bool,
+}
+
+/// The epoch that a span declared; `None` if it inherited one, or has none.
+///
+/// For layers that know more of the span, as which OpenTelemetry span it is. Must not be called while
+/// the span's extensions are borrowed mutably.
+pub fn declared_by<R>(span: &SpanRef<'_, R>) -> Option<Epoch>
+where
+    R: for<'a> LookupSpan<'a>,
+{
+    let extensions = span.extensions();
+    let held = extensions.get::<SpanEpoch>()?;
+    held.declared.then(|| held.epoch.clone())
+}
 
 /// A [`tracing_subscriber::Layer`] that ties launch epochs to spans.
 ///
@@ -114,7 +131,7 @@ impl LineageLayer {
         };
         let extensions = parent.extensions();
         let held = extensions.get::<SpanEpoch>();
-        held.map_or_else(Epoch::inert, |held| held.0.clone())
+        held.map_or_else(Epoch::inert, |held| held.epoch.clone())
     }
 }
 
@@ -128,7 +145,8 @@ where
         }
         let inherited = Self::inherited(attributes, id, &context);
         let metadata = attributes.metadata();
-        let epoch = if metadata.fields().field(EPOCH_FIELD).is_none() {
+        let declared = metadata.fields().field(EPOCH_FIELD).is_some();
+        let epoch = if !declared {
             inherited
         } else {
             // A span knows no column: 0 says so.
@@ -149,7 +167,7 @@ where
         if extensions.get_mut::<SpanEpoch>().is_none() {
             // A second layer of this kind in one subscriber finds the first one's epoch and leaves
             // it. `replace`, since `insert` panics where a value is there.
-            extensions.replace(SpanEpoch(epoch));
+            extensions.replace(SpanEpoch { epoch, declared });
         }
     }
 
@@ -163,7 +181,7 @@ where
         };
         let extensions = span.extensions();
         if let Some(held) = extensions.get::<SpanEpoch>() {
-            entered::enter(&self.key, id.into_u64(), &held.0);
+            entered::enter(&self.key, id.into_u64(), &held.epoch);
         }
     }
 

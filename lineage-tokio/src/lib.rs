@@ -149,7 +149,7 @@ pub use channel::{SendCarried, SendCarriedAsync, TrySendCarried};
 pub use closure::{carried_fn, carried_fn_mut};
 pub use envelope::{Carried, carried, carried_by};
 pub use future::{FutureExt, GiveEpoch, InEpoch};
-pub use layer::{EPOCH_FIELD, LineageExt, LineageLayer};
+pub use layer::{EPOCH_FIELD, LineageExt, LineageLayer, declared_by};
 pub use span::{SpanEpochError, SpanEpochErrorKind, SpanExt};
 pub use spawn::{JoinSetExt, LocalSetExt, RuntimeExt, spawn, spawn_blocking, spawn_local};
 #[cfg(tokio_unstable)]

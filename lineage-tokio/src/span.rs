@@ -75,7 +75,7 @@ fn with_epoch<R>(span: &Span, read: impl FnOnce(Option<&Epoch>) -> R) -> Result<
         if let Some(data) = registry.span(id) {
             let extensions = data.extensions();
             if let Some(held) = extensions.get::<SpanEpoch>() {
-                return Ok(read(Some(&held.0)));
+                return Ok(read(Some(&held.epoch)));
             }
         }
         if dispatch.is::<LineageLayer>() {

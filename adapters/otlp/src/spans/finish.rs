@@ -218,6 +218,12 @@ impl Spans {
         draft.count(names::SHARED_OPERATIONS, shared.sums.operations);
         draft.count(names::SHARED_DEVICE_TIME_NS, shared.sums.device_time_ns);
         draft.count(names::SHARE_DEVICE_TIME_NS, shared.share_ns);
+        if inner.is_some()
+            && let Some(outer) = epoch.parent
+        {
+            // It has one parent, and this span asked for it all the same.
+            draft.asked_by(&[outer], 0);
+        }
         draft.asked_by(&epoch.asked_by, epoch.asked_by_dropped);
         if let Some((origin, LinkKind::Continues)) = epoch.origin {
             let origin = Place {
