@@ -2,14 +2,19 @@
 
 mod export_support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use export_support::grpc::{Collector, Options, taken};
 use export_support::{Exporter, SOON, settings};
-use lineage_otlp::{Protocol, Signal};
+use lineage_otlp::{Compression, ProblemKind, Protocol, Signal};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::metrics::v1::Metric;
 use prost::Message as _;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
 
 #[test]
 fn items_arrive_exactly_once_and_in_batches() {
@@ -88,4 +93,114 @@ fn a_batch_that_is_not_full_is_sent_when_it_is_old_enough() {
     }
     let (counts, _) = exporter.shutdown(SOON);
     assert_eq!(counts.requests, 3);
+}
+
+#[test]
+fn a_collector_that_is_exhausted_is_asked_again_if_it_says_when_and_else_has_refused() {
+    let with_info = |seconds| {
+        let details = ErrorDetails::with_retry_info(Some(Duration::from_millis(seconds)));
+        Status::with_error_details(Code::ResourceExhausted, "too many", details)
+    };
+    for (with_delay, outcome) in [(true, (10, 0)), (false, (0, 10))] {
+        let collector = Collector::start(Options::default(), move |before, _| match before {
+            0 if with_delay => Err(with_info(300)),
+            0 => Err(Status::resource_exhausted("too many")),
+            _ => taken(),
+        });
+        let exporter = Exporter::start(settings(&collector.endpoint(), Protocol::Grpc));
+        let before = Instant::now();
+        exporter.offer(0..10);
+        assert!(exporter.pipeline.flush(SOON));
+        assert!(!with_delay || before.elapsed() >= Duration::from_millis(300));
+        let (counts, problems) = exporter.shutdown(SOON);
+        assert_eq!((counts.spans.sent, counts.spans.refused), outcome);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(
+            problems[0].what.ends_with("RESOURCE_EXHAUSTED: too many"),
+            "{}",
+            problems[0]
+        );
+    }
+}
+
+#[test]
+fn what_may_succeed_later_is_sent_again_and_what_may_not_is_refused() {
+    let cases: [(fn(&str) -> Status, bool); 6] = [
+        (|why| Status::unavailable(why), true),
+        (|why| Status::deadline_exceeded(why), true),
+        (|why| Status::data_loss(why), true),
+        (|why| Status::invalid_argument(why), false),
+        (|why| Status::unauthenticated(why), false),
+        (|why| Status::internal(why), false),
+    ];
+    for (status, again) in cases {
+        let collector = Collector::start(Options::default(), move |before, _| match before {
+            0 => Err(status("été")),
+            _ => taken(),
+        });
+        let exporter = Exporter::start(settings(&collector.endpoint(), Protocol::Grpc));
+        exporter.offer(0..10);
+        assert!(exporter.pipeline.flush(SOON));
+        let (counts, problems) = exporter.shutdown(SOON);
+        let spans = counts.spans;
+        let (sent, refused) = if again { (10, 0) } else { (0, 10) };
+        assert_eq!(
+            (spans.sent, spans.refused, spans.retried),
+            (sent, refused, sent)
+        );
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].what.ends_with(": été"), "{}", problems[0]);
+    }
+}
+
+#[test]
+fn a_message_over_the_collectors_limit_is_cut_in_two_until_it_is_not() {
+    let options = Options {
+        most_bytes: Some(1000),
+        ..Options::default()
+    };
+    let collector = Collector::start(options, |_, _| taken());
+    let exporter = Exporter::start(settings(&collector.endpoint(), Protocol::Grpc));
+    exporter.offer(0..200);
+    assert!(exporter.pipeline.flush(SOON));
+    let (counts, problems) = exporter.shutdown(SOON);
+    assert_eq!((counts.spans.sent, counts.spans.lost.total()), (200, 0));
+    assert!(problems.is_empty(), "{problems:?}");
+    let mut numbers = collector.seen.numbers();
+    numbers.sort_unstable();
+    assert_eq!(numbers, Vec::from_iter(0..200));
+}
+
+#[test]
+fn what_a_collector_refuses_of_a_request_counts_as_refused() {
+    let collector = Collector::start(Options::default(), |_, _| {
+        let mut response = ExportTraceServiceResponse::default();
+        response.partial_success = Some(ExportTracePartialSuccess {
+            rejected_spans: 4,
+            error_message: "four are too old".into(),
+        });
+        Ok(response)
+    });
+    let exporter = Exporter::start(settings(&collector.endpoint(), Protocol::Grpc));
+    exporter.offer(0..10);
+    let (counts, problems) = exporter.shutdown(SOON);
+    assert_eq!((counts.spans.sent, counts.spans.refused), (6, 4));
+    assert_eq!(problems[0].kind, ProblemKind::PartlyRefused);
+}
+
+#[test]
+fn gzip_is_what_the_collector_gets_if_it_was_asked_for() {
+    let collector = Collector::start(Options::default(), |_, _| taken());
+    let mut settings = settings(&collector.endpoint(), Protocol::Grpc);
+    settings.compression(Compression::Gzip);
+    let exporter = Exporter::start(settings);
+    exporter.offer(0..1000);
+    let (counts, _) = exporter.shutdown(SOON);
+    assert_eq!(counts.spans.sent, 1000);
+    let mut numbers = collector.seen.numbers();
+    numbers.sort_unstable();
+    assert_eq!(numbers, Vec::from_iter(0..1000));
+    let requests = collector.seen.requests.lock().expect("no panic");
+    let encoding = requests[0].1.get("grpc-encoding");
+    assert_eq!(encoding.expect("a header"), "gzip");
 }

@@ -101,9 +101,11 @@ impl Sender {
             }
             if next > began + self.give_up_after {
                 let what = format!(
-                    "a batch of {} was not taken in {} s ({})",
+                    "a batch of {} {} is given up after {} s, and would be tried again in {} s at the earliest ({})",
                     piece.count,
-                    self.give_up_after.as_secs(),
+                    self.signal.items(),
+                    (now - began).as_secs(),
+                    wait.as_secs(),
                     trouble.what
                 );
                 let given_up = Trouble::new(ProblemKind::GivenUp, what);

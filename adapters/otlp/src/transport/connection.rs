@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -16,17 +17,20 @@ use hyper_util::rt::TokioExecutor;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use super::Target;
 use crate::config::Protocol;
 use crate::pipeline::ProblemKind;
 use crate::pipeline::problem::{Trouble, shown};
 
+/// How long the task that drives a connection may take to say why the connection is gone.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// Closes with the value.
 pub(super) struct Connection {
     sending: Sending,
-    driver: AbortHandle,
+    driver: JoinHandle<hyper::Result<()>>,
 }
 
 enum Sending {
@@ -67,7 +71,7 @@ impl Connection {
                     .map_err(|error| trouble(&error, false))?;
                 Ok(Self {
                     sending: Sending::Http1(sending),
-                    driver: tokio::spawn(driver).abort_handle(),
+                    driver: tokio::spawn(driver),
                 })
             }
             #[cfg(feature = "grpc")]
@@ -77,7 +81,7 @@ impl Connection {
                     .map_err(|error| trouble(&error, false))?;
                 Ok(Self {
                     sending: Sending::Http2(sending),
-                    driver: tokio::spawn(driver).abort_handle(),
+                    driver: tokio::spawn(driver),
                 })
             }
             #[cfg(not(all(feature = "grpc", feature = "http")))]
@@ -111,6 +115,19 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// What an error of a request means. Where it is only that the connection is gone, the connection's own task knows why.
+    pub(super) async fn trouble(&mut self, error: hyper::Error, answered: bool) -> Trouble {
+        let is_told_elsewhere = error.is_canceled() || error.is_closed();
+        if is_told_elsewhere
+            && let Ok(Ok(Err(reason))) = tokio::time::timeout(LAST_WORDS, &mut self.driver).await
+        {
+            return trouble(&reason, answered);
+        }
+        trouble(&error, answered)
+    }
+}
+
 async fn connect(target: &Target) -> Result<TcpStream, Trouble> {
     let endpoint = &target.destination.endpoint;
     let unreachable = |what: String| Trouble::new(ProblemKind::Unreachable, what);
@@ -141,6 +158,12 @@ async fn connect(target: &Target) -> Result<TcpStream, Trouble> {
 const WHO_LISTENS: &str = "trying again; does the port expect this protocol (by default 4317 for grpc, 4318 for http/protobuf), and does \
      the endpoint begin with https:// where it expects TLS?";
 
+/// Whether an error says that there is no connection any more, and nothing of why.
+fn is_end(error: &hyper::Error) -> bool {
+    let is_gone = error.is_closed() || error.is_canceled();
+    error.is_incomplete_message() || is_gone && error.source().is_none()
+}
+
 /// What an error of a connection means; `answered` where the other side has spoken the protocol before.
 pub(super) fn trouble(error: &(dyn Error + 'static), answered: bool) -> Trouble {
     let mut text = error.to_string();
@@ -152,24 +175,24 @@ pub(super) fn trouble(error: &(dyn Error + 'static), answered: bool) -> Trouble 
             return tls;
         }
         broken |= error.downcast_ref::<io::Error>().is_some();
-        broken |= error.downcast_ref::<hyper::Error>().is_some_and(|error| {
-            error.is_incomplete_message() || error.is_closed() || error.is_canceled()
-        });
+        broken |= error.downcast_ref().is_some_and(is_end);
         cause = error.source();
         if let Some(cause) = cause {
             text = format!("{text}: {cause}");
         }
     }
-    if broken || answered {
-        Trouble::new(
-            ProblemKind::Unreachable,
-            format!("the connection broke ({})", shown(&text)),
-        )
+    let text = shown(&text);
+    let trouble = if broken || answered {
+        let what = format!("the connection broke ({text})");
+        Trouble::new(ProblemKind::Unreachable, what)
     } else {
-        let what = format!(
-            "what answers does not speak the protocol ({})",
-            shown(&text)
-        );
-        Trouble::new(ProblemKind::NotOtlp, what).with_advice(WHO_LISTENS)
+        let what = format!("what answers does not speak the protocol ({text})");
+        Trouble::new(ProblemKind::NotOtlp, what)
+    };
+    if answered {
+        trouble
+    } else {
+        // Some close a connection when they are spoken to in another protocol.
+        trouble.with_advice(WHO_LISTENS)
     }
 }

@@ -17,6 +17,10 @@ use crate::pipeline::problem::Trouble;
 /// An acknowledgement takes some bytes, an error some hundred.
 const MOST_OF_AN_ANSWER: usize = 64 << 10;
 
+/// A collector that asks for a certificate does so after TLS has been agreed on, and may be gone before that is read.
+const WHO_ARE_WE: &str = "trying again; does the collector ask who we are (then set OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and \
+     OTEL_EXPORTER_OTLP_CLIENT_KEY), or expect another protocol at this port?";
+
 /// Sends requests one after the other over a connection that it keeps.
 pub(crate) struct Client {
     target: Arc<Target>,
@@ -80,22 +84,36 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 // The other side had closed it, and nothing of the request was written: no failure of anyone's.
                 Err(Failed::BeforeAnswer(error)) if error.is_canceled() => {}
-                Err(failed) => return Err(self.trouble(failed)),
+                Err(failed) => return Err(self.trouble(failed).await),
             }
         }
         self.connection = None;
         self.answered = false;
         self.stage = "connecting";
         self.connection = Some(Connection::open(&self.target).await?);
-        let asked = self.ask(prepared).await;
-        asked.map_err(|failed| self.trouble(failed))
+        match self.ask(prepared).await {
+            Ok(answer) => Ok(answer),
+            Err(failed) => Err(self.trouble(failed).await),
+        }
     }
 
-    fn trouble(&self, failed: Failed) -> Trouble {
-        match failed {
-            Failed::BeforeAnswer(error) => trouble(&error, self.answered),
-            Failed::Within(error) => trouble(&error, true),
-            Failed::NotMade(trouble) => trouble,
+    async fn trouble(&mut self, failed: Failed) -> Trouble {
+        let secure = self.target.destination.endpoint.secure;
+        let trouble = self.trouble_of_connection(failed).await;
+        if secure && !self.answered && trouble.kind == ProblemKind::Unreachable {
+            return trouble.with_advice(WHO_ARE_WE);
+        }
+        trouble
+    }
+
+    async fn trouble_of_connection(&mut self, failed: Failed) -> Trouble {
+        match (failed, &mut self.connection) {
+            (Failed::BeforeAnswer(error), Some(connection)) => {
+                connection.trouble(error, self.answered).await
+            }
+            (Failed::BeforeAnswer(error), None) => trouble(&error, self.answered),
+            (Failed::Within(error), _) => trouble(&error, true),
+            (Failed::NotMade(trouble), _) => trouble,
         }
     }
 

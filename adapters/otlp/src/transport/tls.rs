@@ -166,14 +166,20 @@ pub(super) async fn agree(
 
 /// What an error says, if it is one of TLS.
 pub(super) fn cause_of(error: &(dyn Error + 'static)) -> Option<Trouble> {
-    let error = match error.downcast_ref::<rustls::Error>() {
-        Some(error) => error,
-        // An `io::Error` names as its source that of the error within, not that error.
-        None => error
-            .downcast_ref::<io::Error>()?
-            .get_ref()?
-            .downcast_ref()?,
-    };
+    if let Some(error) = error.downcast_ref() {
+        return Some(trouble(error));
+    }
+    // An `io::Error` names as its source that of the error within, not that error.
+    let error = error.downcast_ref::<io::Error>()?;
+    if let Some(within) = error.get_ref().and_then(|within| within.downcast_ref()) {
+        return Some(trouble(within));
+    }
+    // HTTP/2 keeps no more than an error's text, and this one comes when TLS has been agreed on, from its side.
+    let unnamed = rustls::Error::AlertReceived(AlertDescription::CertificateRequired);
+    (error.to_string() == unnamed.to_string()).then(|| trouble(&unnamed))
+}
+
+fn trouble(error: &rustls::Error) -> Trouble {
     use rustls::Error as Tls;
     let advice = match error {
         Tls::InvalidCertificate(why) => match why {
@@ -201,5 +207,5 @@ pub(super) fn cause_of(error: &(dyn Error + 'static)) -> Option<Trouble> {
         _ => "trying again",
     };
     let what = format!("no agreement on TLS ({error})");
-    Some(Trouble::new(ProblemKind::Tls, what).with_advice(advice))
+    Trouble::new(ProblemKind::Tls, what).with_advice(advice)
 }
