@@ -11,6 +11,8 @@
 
 use core::ffi::{c_char, c_void};
 
+use lineage_sim_model::{Cause, SETTINGS_HASH, Settings};
+
 /// FNV-1a, 64 bits, usable in constants.
 const fn fnv1a(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -27,12 +29,12 @@ const fn fnv1a(bytes: &[u8]) -> u64 {
 const MARKER_PREFIX: &[u8; 20] = b"\xfelineage-sim-abi-no:";
 
 /// Bytes that are found in both libraries, and by which the loader knows its own: a prefix and
-/// the hash of this file in hexadecimal.
+/// the hash of this file, and of the model's settings, in hexadecimal.
 pub static MARKER: [u8; 36] = marker();
 
 const fn marker() -> [u8; 36] {
     let digits = b"0123456789abcdef";
-    let hash = fnv1a(include_bytes!("abi.rs"));
+    let hash = fnv1a(include_bytes!("abi.rs")) ^ SETTINGS_HASH.rotate_left(32);
     let mut out = [0_u8; 36];
     let mut index = 0;
     while index < 20 {
@@ -55,12 +57,11 @@ pub struct RawConfig {
     pub per_thread_buffers: u32,
     pub compute_capability_major: u32,
     pub compute_capability_minor: u32,
-    pub queue_depth: u32,
+    pub truth_mode: u32,
     pub memory_bytes: u64,
     pub default_kernel_ns: u64,
     pub copy_latency_ns: u64,
     pub copy_bytes_per_ns: u64,
-    pub host_cost_ns_per_call: u64,
     pub push_inside_enter_counts: u32,
     pub runtime_calls: u32,
     pub first_correlation_id: u32,
@@ -70,7 +71,13 @@ pub struct RawConfig {
     /// `u64::MAX` where there is no limit.
     pub activity_buffer_limit_bytes: u64,
     pub truth_capacity: u64,
+    pub model: Settings,
 }
+
+/// [`RawConfig::truth_mode`].
+pub const TRUTH_OFF: u32 = 0;
+pub const TRUTH_RING: u32 = 1;
+pub const TRUTH_DRAIN: u32 = 2;
 
 /// [`RawConfig::runtime_calls`].
 pub const RUNTIME_CALLS_OFF: u32 = 0;
@@ -146,6 +153,14 @@ pub struct RawKernel {
     pub duration_ns: u64,
     /// Index of the parameter that is the label, `u32::MAX` for none.
     pub label_argument: u32,
+    /// Registers of a thread.
+    pub registers_per_thread: u32,
+    /// How long after its start the kernel lets dependents start; `u64::MAX`: when it ends.
+    pub triggers_after_ns: u64,
+    /// How long after its start, as a dependent, it waits for its primary.
+    pub waits_after_ns: u64,
+    /// Members of the collective that this kernel is; 0: it is none.
+    pub collective_size: u32,
 }
 
 /// Kinds of operation in [`RawOperation::kind`].
@@ -155,7 +170,7 @@ pub const OPERATION_COPY_DEVICE_TO_HOST: u32 = 2;
 pub const OPERATION_COPY_DEVICE_TO_DEVICE: u32 = 3;
 pub const OPERATION_SET: u32 = 4;
 
-/// The truth about one operation. Times are `CLOCK_MONOTONIC` nanoseconds.
+/// The truth about one operation. Times are nanoseconds of the model's clock.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RawOperation {
@@ -176,7 +191,25 @@ pub struct RawOperation {
     pub context_id: u32,
     pub correlation_id: u32,
     pub result: u32,
-    pub padding: u32,
+    pub thread_ordinal: u32,
+    pub device: u32,
+    pub channel: u32,
+    /// Index in `DependencyKind::ALL`.
+    pub last_dependency: u32,
+    /// Index in `Limit::ALL`.
+    pub limit: u32,
+    pub queued_ns: u64,
+    pub submitted_ns: u64,
+    pub dependencies_ns: u64,
+    pub dependency_ordinal: u64,
+    pub issued_ns: u64,
+    pub channel_ordinal: u64,
+    pub resources_ns: u64,
+    pub resource_ordinal: u64,
+    pub preempted_ns: u64,
+    pub waited_inside_ns: u64,
+    /// In the order of `Cause::ALL`.
+    pub waits: [u64; Cause::ALL.len()],
 }
 
 /// The truth about one API call that asked for work.
@@ -194,6 +227,8 @@ pub struct RawCall {
     pub callback_id: u32,
     pub result: u32,
     pub operations: u32,
+    pub thread_ordinal: u32,
+    pub padding: u32,
 }
 
 /// Depth of one external correlation stack of one live thread.
@@ -239,8 +274,24 @@ pub struct SimInterface {
     pub each_stack:
         unsafe extern "C" fn(unsafe extern "C" fn(*const RawStackDepth, *mut c_void), *mut c_void),
     pub counts: unsafe extern "C" fn(*mut RawCounts),
+    /// As `each_operation` and `each_call`, and forgets what was given.
+    pub drain_truth: unsafe extern "C" fn(
+        unsafe extern "C" fn(*const RawOperation, *mut c_void),
+        *mut c_void,
+        unsafe extern "C" fn(*const RawCall, *mut c_void),
+        *mut c_void,
+    ),
     pub clear_truth: unsafe extern "C" fn(),
+    /// The time of the calling thread on the model's clock.
     pub now_ns: unsafe extern "C" fn() -> u64,
+    /// The calling thread is busy for so long.
+    pub spend_ns: unsafe extern "C" fn(u64),
+    /// Makes seats for so many host threads, whose calls the simulator puts in order. Returns the first one's number, or -1.
+    pub open_seats: unsafe extern "C" fn(u32) -> i64,
+    /// The calling thread takes a seat, or leaves it (-1).
+    pub take_seat: unsafe extern "C" fn(i64),
+    /// The calling thread is about to wait for something else than the simulator (1), or has done so (0).
+    pub away: unsafe extern "C" fn(i32),
     pub cupti: *const CuptiTable,
 }
 

@@ -1,3 +1,5 @@
+use lineage_sim_model::{Clock, Settings};
+
 use crate::abi;
 
 /// The version of CUPTI that the simulated `libcupti.so` answers with, and whose record layouts
@@ -75,17 +77,12 @@ pub struct Config {
     pub compute_capability: (u32, u32),
     /// Memory of the device, in bytes. Default: 8 GiB. Host memory is taken only as allocated.
     pub memory_bytes: u64,
-    /// How many operations may wait in one stream before the next call blocks. Default: 1,024.
-    pub queue_depth: u32,
     /// How long a kernel without a host function runs, in ns. Default: 2,000.
     pub default_kernel_ns: u64,
     /// The fixed part of the time of a copy or a set, in ns. Default: 1,000.
     pub copy_latency_ns: u64,
     /// Bytes that a copy or a set moves per ns. Default: 16.
     pub copy_bytes_per_ns: u64,
-    /// Time that each driver call burns on the calling thread beside what it costs anyway, in ns.
-    /// Default: 0.
-    pub host_cost_ns_per_call: u64,
     /// Whether an external correlation id that is pushed inside CUPTI's API-enter callback counts
     /// for that very call. NVIDIA does not say. Default: false.
     pub push_inside_enter_counts: bool,
@@ -104,9 +101,26 @@ pub struct Config {
     /// How many bytes of each activity buffer are used at most. With less than a record takes,
     /// every record is dropped and counted.
     pub activity_buffer_limit_bytes: Option<u64>,
-    /// How many operations, and how many calls, the truth keeps (the newest are left out, and counted). Default:
+    /// What the truth keeps. Default: the oldest, until they are drained.
+    pub truth: TruthMode,
+    /// How many operations, and how many calls, the truth keeps; the others are counted. Default:
     /// 1,048,576.
     pub truth_capacity: usize,
+    /// The device model: clock, channels, engines, costs. Default: nothing holds work up that CUDA's order does not.
+    pub model: Settings,
+}
+
+/// What [`Gpu::truth`](crate::Gpu::truth) keeps of a long run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TruthMode {
+    /// Nothing.
+    Off,
+    /// The newest operations and calls.
+    Ring,
+    /// The oldest, until [`Gpu::drain_truth`](crate::Gpu::drain_truth) takes them away.
+    #[default]
+    Drain,
 }
 
 impl Default for Config {
@@ -116,11 +130,9 @@ impl Default for Config {
             per_thread_buffers: None,
             compute_capability: (9, 0),
             memory_bytes: 8 << 30,
-            queue_depth: 1_024,
             default_kernel_ns: 2_000,
             copy_latency_ns: 1_000,
             copy_bytes_per_ns: 16,
-            host_cost_ns_per_call: 0,
             push_inside_enter_counts: false,
             runtime_calls: RuntimeCalls::Off,
             first_correlation_id: 1,
@@ -128,7 +140,9 @@ impl Default for Config {
             fail_subscribe_with: None,
             activity_enable_fails_with: None,
             activity_buffer_limit_bytes: None,
+            truth: TruthMode::default(),
             truth_capacity: 1 << 20,
+            model: Settings::default(),
         }
     }
 }
@@ -152,11 +166,9 @@ impl Config {
         per_thread_buffers: Option<bool>;
         compute_capability: (u32, u32);
         memory_bytes: u64;
-        queue_depth: u32;
         default_kernel_ns: u64;
         copy_latency_ns: u64;
         copy_bytes_per_ns: u64;
-        host_cost_ns_per_call: u64;
         push_inside_enter_counts: bool;
         runtime_calls: RuntimeCalls;
         first_correlation_id: u32;
@@ -164,7 +176,33 @@ impl Config {
         fail_subscribe_with: Option<u32>;
         activity_enable_fails_with: Option<u32>;
         activity_buffer_limit_bytes: Option<u64>;
+        truth: TruthMode;
         truth_capacity: usize;
+        model: Settings;
+    }
+
+    /// How many operations may wait in one channel before the next call blocks: short for
+    /// [`Settings::ring_entries`] of [`Config::model`](#structfield.model). Default: 1,024.
+    #[must_use]
+    pub fn queue_depth(mut self, operations: u32) -> Self {
+        self.model.ring_entries = operations;
+        self
+    }
+
+    /// Time that each driver call burns on the calling thread beside what it costs anyway, in ns: short for
+    /// [`Settings::call_ns`] of [`Config::model`](#structfield.model). Default: 0.
+    #[must_use]
+    pub fn host_cost_ns_per_call(mut self, nanoseconds: u64) -> Self {
+        self.model.call_ns = nanoseconds;
+        self
+    }
+
+    /// Time advances by modelled costs only: short for [`Settings::clock`] of
+    /// [`Config::model`](#structfield.model). See [`Gpu::host_threads`](crate::Gpu::host_threads) for programs of several threads.
+    #[must_use]
+    pub fn virtual_clock(mut self) -> Self {
+        self.model.clock = Clock::Virtual;
+        self
     }
 
     #[cfg_attr(
@@ -182,12 +220,15 @@ impl Config {
                 .into(),
             compute_capability_major: self.compute_capability.0,
             compute_capability_minor: self.compute_capability.1,
-            queue_depth: self.queue_depth.max(1),
+            truth_mode: match self.truth {
+                TruthMode::Off => abi::TRUTH_OFF,
+                TruthMode::Ring => abi::TRUTH_RING,
+                TruthMode::Drain => abi::TRUTH_DRAIN,
+            },
             memory_bytes: self.memory_bytes,
             default_kernel_ns: self.default_kernel_ns,
             copy_latency_ns: self.copy_latency_ns,
             copy_bytes_per_ns: self.copy_bytes_per_ns.max(1),
-            host_cost_ns_per_call: self.host_cost_ns_per_call,
             push_inside_enter_counts: self.push_inside_enter_counts.into(),
             runtime_calls: match self.runtime_calls {
                 RuntimeCalls::Off => abi::RUNTIME_CALLS_OFF,
@@ -200,6 +241,7 @@ impl Config {
             activity_enable_fails_with: self.activity_enable_fails_with.unwrap_or(0),
             activity_buffer_limit_bytes: self.activity_buffer_limit_bytes.unwrap_or(u64::MAX),
             truth_capacity: self.truth_capacity as u64,
+            model: self.model,
         }
     }
 }

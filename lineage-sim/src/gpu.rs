@@ -2,6 +2,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
+use lineage_sim_model::{DependencyKind, Limit, WaitSplit};
+
 use crate::abi;
 use crate::kernel::{KernelResult, Launch, call_closure, drop_closure};
 use crate::truth::{Call, Counts, Operation, OperationKind, StackDepth, Truth};
@@ -11,7 +13,7 @@ use crate::truth::{Call, Counts, Operation, OperationKind, StackDepth, Truth};
 /// A cheap handle; all handles of a process mean the same GPU.
 #[derive(Clone)]
 pub struct Gpu {
-    interface: &'static abi::SimInterface,
+    pub(crate) interface: &'static abi::SimInterface,
 }
 
 impl std::fmt::Debug for Gpu {
@@ -48,6 +50,10 @@ impl Gpu {
             name: name.into(),
             duration_ns: u64::MAX,
             label_argument: u32::MAX,
+            registers_per_thread: 32,
+            triggers_after_ns: u64::MAX,
+            waits_after_ns: 0,
+            collective_size: 0,
         }
     }
 
@@ -67,6 +73,22 @@ impl Gpu {
         self.kernel(name).run(host_function)
     }
 
+    /// What really happened so far, and takes it away: a long run that does so now and then keeps all of it in bounded memory.
+    pub fn drain_truth(&self) -> Truth {
+        let mut operations = Collected::<abi::RawOperation>::default();
+        let mut calls = Collected::<abi::RawCall>::default();
+        // SAFETY: the callbacks are called with our own collectors, during the call only.
+        unsafe {
+            (self.interface.drain_truth)(
+                collect::<abi::RawOperation>,
+                operations.pointer(),
+                collect::<abi::RawCall>,
+                calls.pointer(),
+            );
+        }
+        self.read(&operations, &calls)
+    }
+
     /// What really happened so far. A copy; nothing is taken away.
     pub fn truth(&self) -> Truth {
         let mut operations = Collected::<abi::RawOperation>::default();
@@ -76,6 +98,14 @@ impl Gpu {
             (self.interface.each_operation)(collect::<abi::RawOperation>, operations.pointer());
             (self.interface.each_call)(collect::<abi::RawCall>, calls.pointer());
         }
+        self.read(&operations, &calls)
+    }
+
+    fn read(
+        &self,
+        operations: &Collected<abi::RawOperation>,
+        calls: &Collected<abi::RawCall>,
+    ) -> Truth {
         let counts = self.raw_counts();
         let mut names = Names::default();
         let calls: Vec<Call> = calls
@@ -138,7 +168,7 @@ impl Gpu {
         }
     }
 
-    /// The device's clock: nanoseconds of `CLOCK_MONOTONIC`.
+    /// The simulator's clock: nanoseconds of `CLOCK_MONOTONIC`, or the virtual time of the calling thread.
     pub fn now_ns(&self) -> u64 {
         // SAFETY: takes nothing and returns a number.
         unsafe { (self.interface.now_ns)() }
@@ -160,6 +190,10 @@ pub struct KernelBuilder<'a> {
     name: String,
     duration_ns: u64,
     label_argument: u32,
+    registers_per_thread: u32,
+    triggers_after_ns: u64,
+    waits_after_ns: u64,
+    collective_size: u32,
 }
 
 impl KernelBuilder<'_> {
@@ -171,7 +205,33 @@ impl KernelBuilder<'_> {
         self
     }
 
-    /// How long the kernel runs, in ns; with a host function, at least so long.
+    /// How many registers each thread takes, where multiprocessors are modelled. Default: 32.
+    pub fn registers_per_thread(mut self, registers: u32) -> Self {
+        self.registers_per_thread = registers;
+        self
+    }
+
+    /// How long after its start the kernel lets programmatic dependents start. Default: when it ends.
+    pub fn triggers_after_ns(mut self, after_ns: u64) -> Self {
+        self.triggers_after_ns = after_ns;
+        self
+    }
+
+    /// How long after its start the kernel, launched as a programmatic dependent, waits for its primary's end. Default: 0.
+    pub fn waits_after_ns(mut self, after_ns: u64) -> Self {
+        self.waits_after_ns = after_ns;
+        self
+    }
+
+    /// Makes the kernel a collective of so many members: the n-th launch in each of so many streams, of any device, waits inside until all
+    /// have started. Default: it is none.
+    pub fn collective(mut self, members: u32) -> Self {
+        self.collective_size = members;
+        self
+    }
+
+    /// How long the kernel runs, in ns: each of its blocks, where multiprocessors are modelled. With a host function and the
+    /// real clock, at least so long.
     pub fn duration_ns(mut self, duration_ns: u64) -> Self {
         self.duration_ns = duration_ns;
         self
@@ -237,6 +297,10 @@ impl KernelBuilder<'_> {
             drop_user,
             duration_ns: self.duration_ns,
             label_argument: self.label_argument,
+            registers_per_thread: self.registers_per_thread,
+            triggers_after_ns: self.triggers_after_ns,
+            waits_after_ns: self.waits_after_ns,
+            collective_size: self.collective_size,
         };
         // SAFETY: `raw` and the name live during the call; the function and its pointer live as
         // long as `run` and `run_raw` promise.
@@ -314,7 +378,33 @@ fn operation(raw: &abi::RawOperation, call_end_ns: Option<u64>, names: &mut Name
         context_id: raw.context_id,
         correlation_id: raw.correlation_id,
         result: raw.result,
+        thread_ordinal: raw.thread_ordinal,
+        device: raw.device,
+        channel: raw.channel,
+        queued_ns: raw.queued_ns,
+        submitted_ns: raw.submitted_ns,
+        dependencies_ns: raw.dependencies_ns,
+        last_dependency: at(&DependencyKind::ALL, raw.last_dependency),
+        dependency_ordinal: some(raw.dependency_ordinal),
+        issued_ns: raw.issued_ns,
+        channel_ordinal: some(raw.channel_ordinal),
+        resources_ns: raw.resources_ns,
+        resource_ordinal: some(raw.resource_ordinal),
+        limit: at(&Limit::ALL, raw.limit),
+        preempted_ns: raw.preempted_ns,
+        waited_inside_ns: raw.waited_inside_ns,
+        waits: WaitSplit::from_shares(raw.waits),
     }
+}
+
+/// Ordinals are from 1; 0 stands for none.
+fn some(ordinal: u64) -> Option<u64> {
+    (ordinal > 0).then_some(ordinal)
+}
+
+/// The value that a number of the interface means.
+fn at<T: Copy + Default>(all: &[T], index: u32) -> T {
+    all.get(index as usize).copied().unwrap_or_default()
 }
 
 fn call(raw: &abi::RawCall, names: &mut Names) -> Call {
@@ -325,6 +415,7 @@ fn call(raw: &abi::RawCall, names: &mut Names) -> Call {
         function: names.get(bytes.as_ptr(), bytes.len()),
         callback_id: raw.callback_id,
         thread_id: raw.thread_id,
+        thread_ordinal: raw.thread_ordinal,
         start_ns: raw.start_ns,
         end_ns: raw.end_ns,
         correlation_id: raw.correlation_id,

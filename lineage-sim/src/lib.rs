@@ -53,6 +53,7 @@
 pub(crate) mod abi;
 mod config;
 mod gpu;
+mod hosts;
 mod isolated;
 mod kernel;
 mod load;
@@ -61,9 +62,11 @@ mod locate;
 mod truth;
 
 pub use abi::{KERNEL_FAILED, KERNEL_ILLEGAL_ADDRESS, KERNEL_OK, RawParameter};
-pub use config::{Config, CuptiVersion, RuntimeCalls};
+pub use config::{Config, CuptiVersion, RuntimeCalls, TruthMode};
 pub use gpu::{Gpu, KernelBuilder, RawLaunch, RegisterError};
+pub use hosts::{HostThread, now_ns};
 pub use isolated::isolated;
 pub use kernel::{DeviceRange, Element, KernelError, KernelResult, Launch};
+pub use lineage_sim_model::{Cause, Clock, DependencyKind, Limit, Settings, WaitSplit};
 pub use load::{LoadError, load};
 pub use truth::{Call, Counts, Operation, OperationKind, StackDepth, Truth};

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
-use crate::{Config, Gpu};
+use crate::{Config, Gpu, abi};
 
 /// Why the simulated libraries could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +73,16 @@ fn list(folders: &[PathBuf]) -> String {
 /// [`LoadError::NotSupported`] elsewhere than on Linux, and the rest when the libraries are
 /// not where the build put them.
 pub fn load(config: Config) -> Result<Gpu, LoadError> {
-    platform::load(&config)
+    let gpu = platform::load(&config)?;
+    let _ = LOADED.set(gpu.interface);
+    Ok(gpu)
+}
+
+static LOADED: OnceLock<&'static abi::SimInterface> = OnceLock::new();
+
+/// The loaded simulator, if there is one.
+pub(crate) fn loaded() -> Option<&'static abi::SimInterface> {
+    LOADED.get().copied()
 }
 
 #[cfg(target_os = "linux")]

@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
+use lineage_sim_model::{DependencyKind, Limit, WaitSplit};
+
 /// What really happened, as no profiler can know it.
 ///
 /// Nothing of it is reachable through a driver or CUPTI function. All times are nanoseconds of
-/// `CLOCK_MONOTONIC`.
+/// `CLOCK_MONOTONIC`, or of the virtual clock.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Truth {
@@ -83,6 +85,39 @@ pub struct Operation {
     pub correlation_id: u32,
     /// 0, or the driver's error code of the failed operation.
     pub result: u32,
+    /// The calling thread, counted from 1 in the order of first calls: the same in each run with the virtual clock.
+    pub thread_ordinal: u32,
+    /// The device, from 0.
+    pub device: u32,
+    /// The channel of its stream, counted per device.
+    pub channel: u32,
+    /// It was put into its channel's ring.
+    pub queued_ns: u64,
+    /// The doorbell was rung for it.
+    pub submitted_ns: u64,
+    /// Everything that it depends on had happened; may be before it was queued.
+    pub dependencies_ns: u64,
+    /// What that was last.
+    pub last_dependency: DependencyKind,
+    /// The [`Operation::ordinal`] behind that.
+    pub dependency_ordinal: Option<u64>,
+    /// It left its channel.
+    pub issued_ns: u64,
+    /// The operation that left the channel just before it.
+    pub channel_ordinal: Option<u64>,
+    /// An engine had room for it.
+    pub resources_ns: u64,
+    /// The operation whose end made that room, if it waited for room.
+    pub resource_ordinal: Option<u64>,
+    /// Which limit of the multiprocessors it waited for.
+    pub limit: Limit,
+    /// Of the time between start and end: preempted in favour of another process.
+    pub preempted_ns: u64,
+    /// Of the time between start and end: waiting inside, for the others of a collective or for a primary.
+    pub waited_inside_ns: u64,
+    /// The time from [`Operation::call_start_ns`] to the start, split into causes that sum exactly; its
+    /// [`binding`](WaitSplit::binding) one is what determined the start.
+    pub waits: WaitSplit,
 }
 
 /// One API call that asked for GPU work.
@@ -97,6 +132,8 @@ pub struct Call {
     pub callback_id: u32,
     /// The kernel's id of the calling thread.
     pub thread_id: u32,
+    /// That thread, counted from 1 in the order of first calls.
+    pub thread_ordinal: u32,
     /// Entry.
     pub start_ns: u64,
     /// Return.

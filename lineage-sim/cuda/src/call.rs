@@ -13,6 +13,7 @@ use crate::config::config;
 use crate::cupti::activity::{self, Domain};
 use crate::cupti::api::{self, Traced, next_correlation_id};
 use crate::handles::Handle;
+use crate::hosts;
 use crate::objects::{FUNCTIONS, Function};
 use crate::result;
 use crate::threads::{self, ThreadState, add_one};
@@ -48,6 +49,8 @@ pub(crate) struct Call<'a> {
     pub(crate) runtime_correlation_id: u32,
     /// How many operations the call has asked for.
     pub(crate) operations: Cell<u32>,
+    /// How long the call has loaded its function.
+    pub(crate) lazy_loading_ns: Cell<u64>,
 }
 
 impl Call<'_> {
@@ -123,6 +126,7 @@ fn on_thread(
     body: impl FnOnce(&Call<'_>) -> Result<(), u32>,
 ) -> u32 {
     add_one(&thread.counts.api_calls);
+    let _in_call = hosts::begin_call();
     let runtime = match described.asks {
         Asks::Work(runtime) => {
             add_one(&thread.counts.work_calls);
@@ -141,10 +145,11 @@ fn on_thread(
         correlation_id: 0,
         runtime_correlation_id: 0,
         operations: Cell::new(0),
+        lazy_loading_ns: Cell::new(0),
     };
     let run = |call: &Call<'_>| {
-        if config().host_cost_ns_per_call > 0 {
-            spin_ns(config().host_cost_ns_per_call);
+        if config().model.call_ns > 0 {
+            spin_ns(config().model.call_ns);
         }
         let ready =
             INITIALIZED.load(Ordering::Acquire) || matches!(described.asks, Asks::NothingYet);
@@ -172,6 +177,8 @@ fn on_thread(
             callback_id: described.id,
             result: code,
             operations: call.operations.get(),
+            thread_ordinal: thread.ordinal,
+            padding: 0,
         });
     }
     code

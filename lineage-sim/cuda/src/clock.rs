@@ -2,6 +2,9 @@
 
 use std::cell::Cell;
 
+use crate::config::is_virtual;
+use crate::hosts;
+
 fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -12,14 +15,22 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// `CLOCK_MONOTONIC`: the clock of the device model and of the truth.
+/// The clock of the device model and of the truth: `CLOCK_MONOTONIC`, or the virtual time of the calling thread.
 pub(crate) fn now_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
+    if is_virtual() {
+        hosts::now_ns()
+    } else {
+        clock_ns(libc::CLOCK_MONOTONIC)
+    }
 }
 
-/// `CLOCK_REALTIME`: what CUPTI stamps with on Linux unless a callback is registered.
+/// `CLOCK_REALTIME`: what CUPTI stamps with on Linux unless a callback is registered. With the virtual clock that is the only one.
 pub(crate) fn realtime_ns() -> u64 {
-    clock_ns(libc::CLOCK_REALTIME)
+    if is_virtual() {
+        hosts::now_ns()
+    } else {
+        clock_ns(libc::CLOCK_REALTIME)
+    }
 }
 
 thread_local! {
@@ -43,8 +54,12 @@ pub(crate) fn pthread_id() -> u32 {
     (unsafe { libc::pthread_self() }) as u32
 }
 
-/// Burns time on the calling thread.
+/// Burns time on the calling thread, or lets its virtual time advance.
 pub(crate) fn spin_ns(duration_ns: u64) {
+    if is_virtual() {
+        hosts::spend_ns(duration_ns);
+        return;
+    }
     let end = now_ns() + duration_ns;
     while now_ns() < end {
         std::hint::spin_loop();

@@ -2,36 +2,54 @@
 
 use std::sync::OnceLock;
 
+use lineage_sim_model::{Clock, Settings};
+
 use crate::abi::RawConfig;
 
 static CONFIG: OnceLock<RawConfig> = OnceLock::new();
 
 /// What holds while nobody has configured the library (it was opened by somebody else than the
 /// loader): there is no device, and CUPTI says that it is not initialised.
-static NOTHING: RawConfig = RawConfig {
-    cupti_version: 28,
-    driver_version: 12_090,
-    per_thread_buffers: 0,
-    compute_capability_major: 9,
-    compute_capability_minor: 0,
-    queue_depth: 1,
-    memory_bytes: 0,
-    default_kernel_ns: 0,
-    copy_latency_ns: 0,
-    copy_bytes_per_ns: 1,
-    host_cost_ns_per_call: 0,
-    push_inside_enter_counts: 0,
-    runtime_calls: 0,
-    first_correlation_id: 1,
-    zero_time_every_nth: 0,
-    fail_subscribe_with: 0,
-    activity_enable_fails_with: 0,
-    activity_buffer_limit_bytes: u64::MAX,
-    truth_capacity: 0,
-};
+fn nothing() -> RawConfig {
+    RawConfig {
+        cupti_version: 28,
+        driver_version: 12_090,
+        per_thread_buffers: 0,
+        compute_capability_major: 9,
+        compute_capability_minor: 0,
+        truth_mode: 0,
+        memory_bytes: 0,
+        default_kernel_ns: 0,
+        copy_latency_ns: 0,
+        copy_bytes_per_ns: 1,
+        push_inside_enter_counts: 0,
+        runtime_calls: 0,
+        first_correlation_id: 1,
+        zero_time_every_nth: 0,
+        fail_subscribe_with: 0,
+        activity_enable_fails_with: 0,
+        activity_buffer_limit_bytes: u64::MAX,
+        truth_capacity: 0,
+        model: Settings::default(),
+    }
+}
 
 pub(crate) fn config() -> &'static RawConfig {
-    CONFIG.get().unwrap_or(&NOTHING)
+    static NOTHING: OnceLock<RawConfig> = OnceLock::new();
+    match CONFIG.get() {
+        Some(config) => config,
+        None => NOTHING.get_or_init(nothing),
+    }
+}
+
+/// What the device model was told.
+pub(crate) fn model() -> &'static Settings {
+    &config().model
+}
+
+/// Whether time advances by modelled costs only.
+pub(crate) fn is_virtual() -> bool {
+    matches!(config().model.clock, Clock::Virtual)
 }
 
 pub(crate) fn is_configured() -> bool {

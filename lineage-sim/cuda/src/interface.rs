@@ -9,7 +9,7 @@ use crate::abi::{
     self, RawCall, RawConfig, RawCounts, RawKernel, RawOperation, RawStackDepth, SimInterface,
 };
 use crate::cupti::{buffers, functions};
-use crate::{call, clock, config, device, kernels, memory, threads, truth};
+use crate::{call, clock, config, device, hosts, kernels, memory, threads, truth};
 
 /// The bytes by which the loader knows a library of its own build.
 #[used]
@@ -22,8 +22,13 @@ static INTERFACE: SimInterface = SimInterface {
     each_call,
     each_stack,
     counts,
+    drain_truth,
     clear_truth,
     now_ns,
+    spend_ns,
+    open_seats,
+    take_seat,
+    away,
     cupti: &functions::TABLE,
 };
 
@@ -152,10 +157,54 @@ unsafe extern "C" fn counts(counts: *mut RawCounts) {
     });
 }
 
+/// # Safety
+///
+/// Both functions must be callable with their pointers.
+unsafe extern "C" fn drain_truth(
+    take_operation: unsafe extern "C" fn(*const RawOperation, *mut c_void),
+    operations_user: *mut c_void,
+    take_call: unsafe extern "C" fn(*const RawCall, *mut c_void),
+    calls_user: *mut c_void,
+) {
+    guarded((), || {
+        let (operations, calls) = truth::drain();
+        for operation in &operations {
+            // SAFETY: by this function's own contract.
+            unsafe { take_operation(operation, operations_user) };
+        }
+        for call in &calls {
+            // SAFETY: by this function's own contract.
+            unsafe { take_call(call, calls_user) };
+        }
+    });
+}
+
 unsafe extern "C" fn clear_truth() {
     guarded((), truth::clear);
 }
 
 unsafe extern "C" fn now_ns() -> u64 {
     clock::now_ns()
+}
+
+unsafe extern "C" fn spend_ns(duration_ns: u64) {
+    guarded((), || clock::spin_ns(duration_ns));
+}
+
+unsafe extern "C" fn open_seats(count: u32) -> i64 {
+    guarded(-1, || {
+        if config::is_virtual() {
+            hosts::open_seats(count)
+        } else {
+            -1
+        }
+    })
+}
+
+unsafe extern "C" fn take_seat(number: i64) {
+    guarded((), || hosts::take_seat(number));
+}
+
+unsafe extern "C" fn away(is_away: i32) {
+    guarded((), || hosts::away(is_away == 1));
 }

@@ -2,10 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
+use lineage_sim_model::Collective;
+
 use crate::abi::{self, RawKernel, RawKernelFunction};
-use crate::config::config;
+use crate::config::{config, is_virtual};
 use crate::sync::{lock, read, write};
 
 /// What is registered under one name.
@@ -15,7 +18,15 @@ pub(crate) struct Kernel {
     drop_user: Option<unsafe extern "C" fn(*mut c_void)>,
     duration_ns: u64,
     pub(crate) label_argument: Option<u32>,
+    pub(crate) registers_per_thread: u32,
+    /// See [`lineage_sim_model::Programmatic`].
+    pub(crate) triggers_after_ns: Option<u64>,
+    pub(crate) waits_after_ns: u64,
+    pub(crate) collective: Option<Collective>,
 }
+
+/// What a kernel takes that nobody said anything about, as `cuFuncGetAttribute` answers.
+pub(crate) const REGISTERS_PER_THREAD: u32 = 32;
 
 // SAFETY: whoever registers promises that the function may be called with its pointer on the
 // device's thread, and that the pointer may be dropped on any.
@@ -27,7 +38,8 @@ impl Kernel {
     /// How long a launch takes at least.
     pub(crate) fn duration_ns(&self) -> u64 {
         match self.duration_ns {
-            u64::MAX if self.function.is_some() => 0,
+            // With the virtual clock nothing else says how long it takes.
+            u64::MAX if self.function.is_some() && !is_virtual() => 0,
             u64::MAX => config().default_kernel_ns,
             duration_ns => duration_ns,
         }
@@ -47,6 +59,8 @@ fn registered() -> &'static RwLock<HashMap<String, Arc<Kernel>>> {
     static REGISTERED: OnceLock<RwLock<HashMap<String, Arc<Kernel>>>> = OnceLock::new();
     REGISTERED.get_or_init(Default::default)
 }
+
+static NEXT_COLLECTIVE: AtomicU64 = AtomicU64::new(1);
 
 /// Registers a kernel; replaces one of the same name for launches that follow.
 ///
@@ -68,6 +82,13 @@ pub(crate) unsafe fn register(raw: &RawKernel) -> i32 {
         drop_user: raw.drop_user,
         duration_ns: raw.duration_ns,
         label_argument: (raw.label_argument != u32::MAX).then_some(raw.label_argument),
+        registers_per_thread: raw.registers_per_thread,
+        triggers_after_ns: (raw.triggers_after_ns != u64::MAX).then_some(raw.triggers_after_ns),
+        waits_after_ns: raw.waits_after_ns,
+        collective: (raw.collective_size > 0).then(|| Collective {
+            key: NEXT_COLLECTIVE.fetch_add(1, Ordering::Relaxed),
+            size: raw.collective_size,
+        }),
     };
     let replaced = write(registered()).insert(name.to_owned(), Arc::new(kernel));
     // Outside the lock: dropping runs the registrant's code.

@@ -1,7 +1,8 @@
 //! The simulated `libcuda.so` of lineage-sim. All state of the simulator lives in this library.
 //!
 //! * `driver`: the `cu*` functions; `call` is what happens around each of them.
-//! * `device`: the device's thread and the streams; `operation`: what it does.
+//! * `device`: drives the model of the device (the crate `lineage-sim-model`); `operation`: what is done.
+//! * `hosts`: the virtual clock, and the order of the calls of several threads.
 //! * `cupti`: CUPTI's behaviour; the simulated `libcupti.so` only forwards to it.
 //! * `interface`: registration of kernels, and the truth, for the loader only.
 #![cfg(target_os = "linux")]
@@ -16,6 +17,7 @@ mod cupti;
 mod device;
 mod driver;
 mod handles;
+mod hosts;
 mod interface;
 mod kernels;
 mod memory;

@@ -6,7 +6,9 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use lineage_sim_model::Place;
 
 use crate::config::config;
 use crate::handles::HandleNumber;
@@ -156,6 +158,42 @@ pub(crate) fn kind_of(address: u64, bytes: u64) -> Option<Kind> {
 /// Whether the whole range is device memory.
 pub(crate) fn is_device_range(address: u64, bytes: u64) -> bool {
     bytes == 0 || kind_of(address, bytes).is_some_and(Kind::is_device)
+}
+
+/// Reads a value on which a stream waits; 0 where there is no memory of the driver's.
+pub(crate) fn read_value(place: Place) -> u64 {
+    let bytes = if place.is_wide { 8 } else { 4 };
+    if kind_of(place.address, bytes).is_none() {
+        return 0;
+    }
+    let pointer = std::ptr::with_exposed_provenance_mut::<u64>(place.address as usize);
+    // SAFETY: live memory of the driver's, aligned as the driver's functions have checked. A host may write it meanwhile, hence atomics.
+    unsafe {
+        if place.is_wide {
+            AtomicU64::from_ptr(pointer).load(Ordering::Acquire)
+        } else {
+            AtomicU32::from_ptr(pointer.cast())
+                .load(Ordering::Acquire)
+                .into()
+        }
+    }
+}
+
+/// Writes a value, if there is memory of the driver's.
+pub(crate) fn write_value(place: Place, value: u64) {
+    let bytes = if place.is_wide { 8 } else { 4 };
+    if kind_of(place.address, bytes).is_none() {
+        return;
+    }
+    let pointer = std::ptr::with_exposed_provenance_mut::<u64>(place.address as usize);
+    // SAFETY: as in `read_value`.
+    unsafe {
+        if place.is_wide {
+            AtomicU64::from_ptr(pointer).store(value, Ordering::Release);
+        } else {
+            AtomicU32::from_ptr(pointer.cast()).store(value as u32, Ordering::Release);
+        }
+    }
 }
 
 /// The same question across the private interface.

@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use lineage_sim_model::{OperationKey, StreamKey};
+
 use crate::abi::RawParameter;
-use crate::device::{self, Item};
+use crate::device::{self, Entry, Item};
 use crate::handles::{Handle, HandleNumber, Registry, handle};
 use crate::result;
 use crate::sync::lock;
@@ -103,7 +105,7 @@ impl Context {
 
     /// Waits until every stream of the context has done what was asked for so far.
     pub(crate) fn synchronize(&self) -> Result<(), u32> {
-        device::wait_for_context(self.id);
+        device::wait_for_context(self.number, self.id)?;
         self.check()
     }
 }
@@ -119,7 +121,7 @@ pub(crate) enum StreamOrder {
 }
 
 pub(crate) struct Stream {
-    pub(crate) key: usize,
+    pub(crate) key: StreamKey,
     pub(crate) id: u32,
     pub(crate) context: HandleNumber,
     pub(crate) context_id: u32,
@@ -139,7 +141,7 @@ impl Stream {
         priority: i32,
         error: Arc<AtomicU32>,
     ) -> Self {
-        let key = device::add_stream(mode, context_id);
+        let key = device::add_stream(mode, 0, context_id, priority);
         let priority = AtomicI32::new(priority);
         Self {
             key,
@@ -181,11 +183,21 @@ pub(crate) struct Event {
     pub(crate) context: HandleNumber,
     pub(crate) id: u32,
     pub(crate) timed: bool,
-    /// Rises with every record call; 0: never recorded.
-    pub(crate) recorded: AtomicU64,
+    /// Who waits for it sleeps (`CU_EVENT_BLOCKING_SYNC`).
+    pub(crate) blocks: bool,
+    pub(crate) newest: Mutex<Recorded>,
     /// The newest generation that the device has reached, and when.
     pub(crate) reached: AtomicU64,
     pub(crate) reached_ns: AtomicU64,
+}
+
+/// The newest record call of an event.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Recorded {
+    /// Rises with every record call; 0: never recorded.
+    pub(crate) generation: u64,
+    /// What it captured.
+    pub(crate) captured: Option<OperationKey>,
 }
 
 static NEXT_EVENT_ID: AtomicU32 = AtomicU32::new(1);
@@ -197,12 +209,17 @@ impl Event {
             context,
             id: NEXT_EVENT_ID.fetch_add(1, Ordering::Relaxed),
             timed: flags & 2 == 0,
-            recorded: AtomicU64::new(0),
+            blocks: flags & 1 == 1,
+            newest: Mutex::default(),
             reached: AtomicU64::new(0),
             reached_ns: AtomicU64::new(0),
         };
         EVENTS.insert(number, Arc::new(event));
         number
+    }
+
+    pub(crate) fn recorded(&self) -> Recorded {
+        *lock(&self.newest)
     }
 
     pub(crate) fn has_reached(&self, generation: u64) -> bool {
@@ -225,6 +242,8 @@ pub(crate) struct Function {
     pub(crate) parameter_bytes: u32,
     /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
     pub(crate) max_dynamic_shared_bytes: AtomicI32,
+    /// Whether a launch has loaded it.
+    pub(crate) is_loaded: AtomicBool,
 }
 
 /// A kernel's name as long as its module is loaded. After that its bytes read `?`, so that a
@@ -341,9 +360,11 @@ pub(crate) fn destroy_context(context: &Arc<Context>) {
     CONTEXTS.remove(handle(number));
     STREAMS.remove_where(|stream| stream.context == number);
     EVENTS.remove_where(|event| event.context == number);
-    device::wait_for_context(context.id);
-    let freed = device::enqueue(&context.default_stream, Item::FreeAllOf(number));
-    device::wait(&context.default_stream, freed);
+    // A wait that can never end is no reason to keep the context.
+    let _ = device::wait_for_context(number, context.id);
+    let free = Entry::marker(Item::FreeAllOf(number));
+    let freed = device::enqueue(None, &context.default_stream, free);
+    let _ = device::wait(&context.default_stream, freed);
     for module in MODULES.remove_where(|module| module.context == number) {
         unload_functions(&module);
     }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use lineage_sim_model::Facts;
+
 use crate::abi::{self, RawLaunch, RawOperation};
 use crate::clock::now_ns;
-use crate::config::config;
+use crate::config::{config, is_virtual};
 use crate::cupti::records::DeviceRecord;
 use crate::kernels::Kernel;
 use crate::memory;
@@ -64,28 +66,28 @@ pub(crate) struct Operation {
 unsafe impl Send for Operation {}
 
 impl Operation {
-    /// Starts the work. Returns when it ends.
-    pub(crate) fn begin(&mut self, start_ns: u64) -> u64 {
+    /// Starts the work. Returns when it began, and how long it lasts (each of its blocks, where multiprocessors are modelled).
+    pub(crate) fn begin(&mut self, facts: &Facts) -> (u64, u64) {
         let failed_before = self.stream_error.load(Ordering::Acquire);
         // A host function starts when it starts; everything else starts when it was due.
         let runs_host_function = matches!(&self.work, Work::Kernel { kernel: Some(kernel), .. } if kernel.function.is_some());
-        let start_ns = if runs_host_function {
-            now_ns().max(start_ns)
+        let waits_for_it = runs_host_function && !is_virtual();
+        let start_ns = if waits_for_it {
+            now_ns().max(facts.start_ns)
         } else {
-            start_ns
+            facts.start_ns
         };
-        self.truth.start_ns = start_ns;
         if let Some(record) = &mut self.record {
-            record.begin(start_ns);
+            record.begin(start_ns, facts);
         }
         let outcome = match failed_before {
             0 => self.run(),
             error => Err(error),
         };
-        match outcome {
+        let end_ns = match outcome {
             Ok(duration_ns) => {
                 let end_ns = start_ns.saturating_add(duration_ns);
-                if runs_host_function {
+                if waits_for_it {
                     end_ns.max(now_ns())
                 } else {
                     end_ns
@@ -100,17 +102,39 @@ impl Operation {
                     Ordering::AcqRel,
                     Ordering::Acquire,
                 );
-                now_ns().max(start_ns)
+                if is_virtual() {
+                    start_ns
+                } else {
+                    now_ns().max(start_ns)
+                }
             }
-        }
+        };
+        (start_ns, end_ns - start_ns)
     }
 
     /// Writes down that the work has ended.
-    pub(crate) fn finish(mut self, end_ns: u64) {
-        self.truth.end_ns = end_ns;
+    pub(crate) fn finish(mut self, facts: &Facts) {
+        let truth = &mut self.truth;
+        truth.start_ns = facts.start_ns;
+        truth.end_ns = facts.end_ns;
+        truth.device = facts.device;
+        truth.channel = facts.channel;
+        truth.queued_ns = facts.queued_ns;
+        truth.submitted_ns = facts.submitted_ns;
+        truth.dependencies_ns = facts.dependencies_ns;
+        truth.last_dependency = facts.last_dependency as u32;
+        truth.dependency_ordinal = facts.dependency_number;
+        truth.issued_ns = facts.issued_ns;
+        truth.channel_ordinal = facts.channel_number;
+        truth.resources_ns = facts.resources_ns;
+        truth.resource_ordinal = facts.resource_number;
+        truth.limit = facts.limit as u32;
+        truth.preempted_ns = facts.preempted_ns;
+        truth.waited_inside_ns = facts.waited_inside_ns;
+        truth.waits = facts.waits.shares();
         truth::push_operation(self.truth);
         if let Some(record) = self.record {
-            record.finish(end_ns);
+            record.finish(facts.end_ns);
         }
     }
 

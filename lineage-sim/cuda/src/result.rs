@@ -16,6 +16,7 @@ pub(crate) const INVALID_HANDLE: u32 = 400;
 pub(crate) const NOT_FOUND: u32 = 500;
 pub(crate) const NOT_READY: u32 = 600;
 pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
+pub(crate) const LAUNCH_TIMEOUT: u32 = 702;
 pub(crate) const CONTEXT_IS_DESTROYED: u32 = 709;
 pub(crate) const HOST_MEMORY_ALREADY_REGISTERED: u32 = 712;
 pub(crate) const HOST_MEMORY_NOT_REGISTERED: u32 = 713;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use lineage_sim_model::{Cause, OperationKey};
+
 use crate::abi::RawOperation;
 use crate::call::{self, Call};
-use crate::clock::now_ns;
 use crate::cupti::records::{DeviceRecord, Owner, Shape};
-use crate::device::{self, Item};
+use crate::device::{self, Entry, Item};
 use crate::objects::Stream;
 use crate::operation::{Operation, Work};
 
@@ -20,10 +21,14 @@ pub(crate) struct Request {
     pub(crate) work: Work,
     /// None when its kind is not recorded.
     pub(crate) shape: Option<Shape>,
+    /// What the model of the device is told. How long it lasts is said when it begins.
+    pub(crate) model: lineage_sim_model::Work,
+    pub(crate) parameter_bytes: u32,
+    pub(crate) priority: Option<i32>,
 }
 
-/// Puts an operation into a stream. Returns the number by which [`device::wait`] knows it.
-pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) -> u64 {
+/// Puts an operation into a stream. Returns the key by which [`device::wait`] knows it.
+pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) -> OperationKey {
     call.operations.set(call.operations.get() + 1);
     let correlation_id = call.device_correlation_id();
     let owner = Owner {
@@ -31,13 +36,13 @@ pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) ->
         stream_id: stream.id,
         correlation_id,
         runtime_correlation_id: call.runtime_correlation_id,
-        now_ns: now_ns(),
     };
     let record = request
         .shape
         .and_then(|shape| DeviceRecord::open(call.thread, &owner, shape));
+    let ordinal = call::next_operation();
     let truth = RawOperation {
-        ordinal: call::next_operation(),
+        ordinal,
         call_ordinal: call.ordinal,
         name: request.name.map_or(std::ptr::null(), str::as_ptr),
         name_bytes: request.name.map_or(0, str::len),
@@ -53,7 +58,22 @@ pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) ->
         context_id: stream.context_id,
         correlation_id,
         result: 0,
-        padding: 0,
+        thread_ordinal: call.thread.ordinal,
+        device: 0,
+        channel: 0,
+        last_dependency: 0,
+        limit: 0,
+        queued_ns: 0,
+        submitted_ns: 0,
+        dependencies_ns: 0,
+        dependency_ordinal: 0,
+        issued_ns: 0,
+        channel_ordinal: 0,
+        resources_ns: 0,
+        resource_ordinal: 0,
+        preempted_ns: 0,
+        waited_inside_ns: 0,
+        waits: [0; Cause::ALL.len()],
     };
     let operation = Operation {
         work: request.work,
@@ -63,5 +83,13 @@ pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) ->
         record,
         truth,
     };
-    device::enqueue(stream, Item::Operation(Box::new(operation)))
+    let entry = Entry {
+        item: Item::Operation(Box::new(operation)),
+        work: request.model,
+        number: ordinal,
+        parameter_bytes: request.parameter_bytes,
+        waits_for: None,
+        priority: request.priority,
+    };
+    device::enqueue(Some(call), stream, entry)
 }

@@ -1,7 +1,7 @@
 //! What is kept per host thread: external correlation stacks, its activity buffer, counts.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::clock;
@@ -17,6 +17,8 @@ pub(crate) type Tops = [Option<u64>; EXTERNAL_KINDS];
 
 pub(crate) struct ThreadState {
     pub(crate) id: u32,
+    /// Counts the threads that have called, from 1: the same in every run whose order of calls is.
+    pub(crate) ordinal: u32,
     pub(crate) pthread_id: u32,
     stacks: Mutex<[Vec<u64>; EXTERNAL_KINDS]>,
     pub(crate) sink: Arc<Sink>,
@@ -52,6 +54,7 @@ pub(crate) fn add_one(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
+static ORDINALS: AtomicU32 = AtomicU32::new(0);
 static LIVE: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
 static EXITED: Mutex<Option<ThreadCounts>> = Mutex::new(None);
 
@@ -76,6 +79,7 @@ impl ThreadState {
     fn new() -> Self {
         Self {
             id: clock::thread_id(),
+            ordinal: ORDINALS.fetch_add(1, Ordering::Relaxed) + 1,
             pthread_id: clock::pthread_id(),
             stacks: Mutex::default(),
             sink: Sink::create(),
@@ -182,4 +186,12 @@ pub(crate) fn is_device() -> bool {
 
 pub(crate) fn set_is_device() {
     IS_DEVICE.with(|cell| cell.set(true));
+}
+
+/// Does something as the device would: with the virtual clock it has no thread of its own.
+pub(crate) fn as_device<T>(run: impl FnOnce() -> T) -> T {
+    let before = IS_DEVICE.with(|cell| cell.replace(true));
+    let value = run();
+    IS_DEVICE.with(|cell| cell.set(before));
+    value
 }

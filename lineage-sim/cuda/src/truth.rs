@@ -1,13 +1,14 @@
 //! What really happened: kept here, read by the loader, out of reach of driver and CUPTI calls.
 
+use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use crate::abi::{RawCall, RawOperation};
+use crate::abi::{self, RawCall, RawOperation};
 use crate::config::config;
 use crate::sync::lock;
 
 struct Kept<T> {
-    items: Vec<T>,
+    items: VecDeque<T>,
     not_kept: u64,
 }
 
@@ -17,16 +18,24 @@ unsafe impl<T> Send for Kept<T> {}
 impl<T: Copy> Kept<T> {
     const fn new() -> Self {
         Self {
-            items: Vec::new(),
+            items: VecDeque::new(),
             not_kept: 0,
         }
     }
 
     fn push(&mut self, item: T) {
+        let mode = config().truth_mode;
+        if mode == abi::TRUTH_OFF {
+            return;
+        }
         if (self.items.len() as u64) < config().truth_capacity {
-            self.items.push(item);
-        } else {
-            self.not_kept += 1;
+            self.items.push_back(item);
+            return;
+        }
+        self.not_kept += 1;
+        // A ring keeps the newest, everything else the oldest.
+        if mode == abi::TRUTH_RING && self.items.pop_front().is_some() {
+            self.items.push_back(item);
         }
     }
 }
@@ -43,12 +52,20 @@ pub(crate) fn push_call(call: RawCall) {
 }
 
 /// A copy, so that nothing is locked while the reader works.
-pub(crate) fn operations() -> Vec<RawOperation> {
+pub(crate) fn operations() -> VecDeque<RawOperation> {
     lock(&OPERATIONS).items.clone()
 }
 
-pub(crate) fn calls() -> Vec<RawCall> {
+pub(crate) fn calls() -> VecDeque<RawCall> {
     lock(&CALLS).items.clone()
+}
+
+/// Takes everything away.
+pub(crate) fn drain() -> (VecDeque<RawOperation>, VecDeque<RawCall>) {
+    (
+        std::mem::take(&mut lock(&OPERATIONS).items),
+        std::mem::take(&mut lock(&CALLS).items),
+    )
 }
 
 /// Operations and calls that were not kept.

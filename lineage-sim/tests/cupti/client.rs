@@ -15,6 +15,7 @@ pub const DRIVER: u32 = 4;
 pub const RUNTIME: u32 = 5;
 pub const CONTEXT: u32 = 9;
 pub const CONCURRENT_KERNEL: u32 = 10;
+pub const OVERHEAD: u32 = 17;
 pub const STREAM: u32 = 37;
 pub const SYNCHRONIZATION: u32 = 38;
 pub const EXTERNAL_CORRELATION: u32 = 39;
@@ -59,6 +60,16 @@ pub enum Record {
         queued: u64,
         submitted: u64,
         priority: Option<i32>,
+        channel: u32,
+        device: u32,
+    },
+    Overhead {
+        kind: u32,
+        start: u64,
+        end: u64,
+        correlation: u32,
+        /// Of a full command buffer: the channel and its kind.
+        channel: Option<[u32; 2]>,
     },
     Copy {
         copy_kind: u8,
@@ -97,6 +108,7 @@ impl Record {
             Self::Api { correlation, .. }
             | Self::External { correlation, .. }
             | Self::Kernel { correlation, .. }
+            | Self::Overhead { correlation, .. }
             | Self::Copy { correlation, .. }
             | Self::Set { correlation, .. }
             | Self::Synchronization { correlation, .. } => *correlation,
@@ -237,6 +249,23 @@ fn decode(record: *const u8, is_13: bool) -> Record {
             queued: at!(120, u64),
             submitted: at!(128, u64),
             priority: is_13.then(|| at!(216, i32)),
+            channel: at!(168, u32),
+            device: at!(40, u32),
+        },
+        OVERHEAD => Record::Overhead {
+            kind: at!(4, u32),
+            start: at!(24, u64),
+            end: at!(32, u64),
+            correlation: at!(40, u32),
+            channel: {
+                let data = at!(48, *mut [u32; 2]);
+                // SAFETY: null, or CUPTI's to be read and freed by us.
+                (!data.is_null()).then(|| unsafe {
+                    let channel = data.read();
+                    libc::free(data.cast());
+                    channel
+                })
+            },
         },
         MEMCPY => Record::Copy {
             copy_kind: at!(4, u8),

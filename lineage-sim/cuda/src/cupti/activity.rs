@@ -13,6 +13,7 @@ pub(crate) mod kind {
     pub(crate) const RUNTIME: u32 = 5;
     pub(crate) const CONTEXT: u32 = 9;
     pub(crate) const CONCURRENT_KERNEL: u32 = 10;
+    pub(crate) const OVERHEAD: u32 = 17;
     pub(crate) const STREAM: u32 = 37;
     pub(crate) const SYNCHRONIZATION: u32 = 38;
     pub(crate) const EXTERNAL_CORRELATION: u32 = 39;

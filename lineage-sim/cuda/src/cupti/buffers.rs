@@ -183,9 +183,10 @@ impl Sink {
         }
     }
 
-    /// Writes records that are complete, one behind the other.
-    pub(crate) fn write(&self, bytes: usize, records: usize, fill: impl FnOnce(&mut [u8])) {
-        self.reserve(bytes, records, 0, |place| fill(place));
+    /// Writes records that are complete, one behind the other. False when they were dropped.
+    pub(crate) fn write(&self, bytes: usize, records: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        self.reserve(bytes, records, 0, |place| fill(place))
+            .is_some()
     }
 
     /// Reserves the place of a record that is not complete.

@@ -8,8 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lineage_sim_model::Facts;
+
 use crate::abi;
-use crate::config::config;
+use crate::config::{config, model};
 use crate::cupti::activity::{self, Domain, kind};
 use crate::cupti::buffers::{Sink, Slot};
 use crate::cupti::time;
@@ -21,6 +23,11 @@ pub(crate) const INVALID_ID: u32 = u32::MAX;
 
 const API_BYTES: usize = 40;
 const EXTERNAL_BYTES: usize = 24;
+const OVERHEAD_BYTES: usize = 56;
+
+/// `CUpti_ChannelType`.
+const CHANNEL_COMPUTE: u32 = 1;
+const CHANNEL_COPY: u32 = 2;
 
 fn is_13_5() -> bool {
     config().cupti_version >= 130_500
@@ -60,6 +67,7 @@ pub(crate) fn size_of_kind(of: u32) -> Option<usize> {
             }
         }
         kind::STREAM => 24,
+        kind::OVERHEAD => OVERHEAD_BYTES,
         kind::SYNCHRONIZATION => 56,
         kind::EXTERNAL_CORRELATION => EXTERNAL_BYTES,
         _ => return None,
@@ -106,7 +114,7 @@ pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
         _ => thread.id,
     };
     let before = external.len() * EXTERNAL_BYTES;
-    Sink::of(&thread.sink).write(before + API_BYTES, external.len() + 1, |place| {
+    let _ = Sink::of(&thread.sink).write(before + API_BYTES, external.len() + 1, |place| {
         for ((external_kind, id), place) in external.iter().zip(place.chunks_mut(EXTERNAL_BYTES)) {
             let mut writer = Writer(place);
             writer.u32(0, kind::EXTERNAL_CORRELATION);
@@ -160,10 +168,12 @@ pub(crate) struct DeviceRecord {
     stream_id: u32,
     correlation_id: u32,
     runtime_correlation_id: u32,
-    /// Of the call, on the device's clock; 0 unless latency timestamps are on.
-    queued_ns: u64,
+    /// Latency timestamps are on.
+    latency: bool,
     /// One of those whose times CUPTI could not collect.
     without_times: bool,
+    device: u32,
+    channel: u32,
     start_ns: u64,
 }
 
@@ -173,7 +183,6 @@ pub(crate) struct Owner {
     pub(crate) stream_id: u32,
     pub(crate) correlation_id: u32,
     pub(crate) runtime_correlation_id: u32,
-    pub(crate) now_ns: u64,
 }
 
 static DEVICE_RECORDS: AtomicU64 = AtomicU64::new(0);
@@ -205,27 +214,34 @@ impl DeviceRecord {
             stream_id: owner.stream_id,
             correlation_id: owner.correlation_id,
             runtime_correlation_id: owner.runtime_correlation_id,
-            queued_ns: if latency { owner.now_ns } else { 0 },
+            latency,
             without_times: every > 0 && number.is_multiple_of(every),
+            device: 0,
+            channel: 0,
             start_ns: 0,
         })
     }
 
     /// The operation starts: everything is known but the end.
-    pub(crate) fn begin(&mut self, start_ns: u64) {
+    pub(crate) fn begin(&mut self, start_ns: u64, facts: &Facts) {
+        self.device = facts.device;
+        self.channel = facts.channel;
         self.start_ns = if self.without_times {
             0
         } else {
-            time::from_device_ns(start_ns)
+            time::from_device_ns(self.device, start_ns)
         };
-        let queued_ns = if self.queued_ns == 0 {
-            0
-        } else {
-            time::from_device_ns(self.queued_ns)
+        let latency = |at_ns| {
+            if self.latency {
+                time::from_device_ns(facts.device, at_ns)
+            } else {
+                0
+            }
         };
+        let (queued_ns, submitted_ns) = (latency(facts.queued_ns), latency(facts.submitted_ns));
         let this = &*self;
         self.slot.update(|place| match &this.shape {
-            Shape::Kernel { .. } => this.write_kernel(place, queued_ns),
+            Shape::Kernel { .. } => this.write_kernel(place, queued_ns, submitted_ns),
             Shape::Copy { .. } => this.write_copy(place),
             Shape::Set { .. } => this.write_set(place),
         });
@@ -236,7 +252,13 @@ impl DeviceRecord {
         let end_ns = if self.without_times {
             0
         } else {
-            time::from_device_ns(end_ns).max(self.start_ns)
+            let end_ns = time::from_device_ns(self.device, end_ns);
+            // Reading two clocks is not exact; only a clock that steps may turn a record round.
+            if model().device_step_ns == 0 {
+                end_ns.max(self.start_ns)
+            } else {
+                end_ns
+            }
         };
         let is_kernel = matches!(self.shape, Shape::Kernel { .. });
         self.slot.complete(|place| {
@@ -249,7 +271,7 @@ impl DeviceRecord {
         });
     }
 
-    fn write_kernel(&self, place: &mut [u8], queued_ns: u64) {
+    fn write_kernel(&self, place: &mut [u8], queued_ns: u64, submitted_ns: u64) {
         let Shape::Kernel {
             kind,
             function,
@@ -266,7 +288,7 @@ impl DeviceRecord {
         writer.u32(0, *kind);
         writer.u16(6, 32);
         writer.u64(16, self.start_ns);
-        writer.u32(40, 0);
+        writer.u32(40, self.device);
         writer.u32(44, self.context_id);
         writer.u32(48, self.stream_id);
         for (at, extent) in grid.iter().chain(block).enumerate() {
@@ -280,10 +302,10 @@ impl DeviceRecord {
             function.module_name.pointer().expose_provenance() as u64,
         );
         writer.u64(120, queued_ns);
-        writer.u64(128, queued_ns);
+        writer.u64(128, submitted_ns);
         writer.u8(136, u8::from(*cooperative));
-        writer.u32(168, 1);
-        writer.u32(172, 1);
+        writer.u32(168, self.channel + 1);
+        writer.u32(172, CHANNEL_COMPUTE);
         if is_13_5() {
             writer.i32(216, *priority);
         }
@@ -308,12 +330,13 @@ impl DeviceRecord {
         writer.u8(7, u8::from(*asynchronous));
         writer.u64(8, *bytes);
         writer.u64(16, self.start_ns);
+        writer.u32(32, self.device);
         writer.u32(36, self.context_id);
         writer.u32(40, self.stream_id);
         writer.u32(44, self.correlation_id);
         writer.u32(48, self.runtime_correlation_id);
-        writer.u32(76, 2);
-        writer.u32(80, 2);
+        writer.u32(76, self.channel + 1);
+        writer.u32(80, CHANNEL_COPY);
         writer.u64(88, 1);
     }
 
@@ -332,13 +355,14 @@ impl DeviceRecord {
         writer.u32(4, *value);
         writer.u64(8, *bytes);
         writer.u64(16, self.start_ns);
+        writer.u32(32, self.device);
         writer.u32(36, self.context_id);
         writer.u32(40, self.stream_id);
         writer.u32(44, self.correlation_id);
         writer.u16(48, u16::from(*asynchronous));
         writer.u16(50, *memory_kind);
-        writer.u32(76, 1);
-        writer.u32(80, 1);
+        writer.u32(76, self.channel + 1);
+        writer.u32(80, CHANNEL_COMPUTE);
     }
 }
 
@@ -364,7 +388,7 @@ pub(crate) struct SynchronizationRecord {
 }
 
 pub(crate) fn write_synchronization(thread: &ThreadState, record: &SynchronizationRecord) {
-    Sink::of(&thread.sink).write(56, 1, |place| {
+    let _ = Sink::of(&thread.sink).write(56, 1, |place| {
         let mut writer = Writer(place);
         writer.u32(0, kind::SYNCHRONIZATION);
         writer.u32(4, record.of as u32);
@@ -383,7 +407,7 @@ pub(crate) fn write_context(thread: &ThreadState, context_id: u32, default_strea
     let Some(bytes) = size_of_kind(kind::CONTEXT) else {
         return;
     };
-    Sink::of(&thread.sink).write(bytes, 1, |place| {
+    let _ = Sink::of(&thread.sink).write(bytes, 1, |place| {
         let mut writer = Writer(place);
         writer.u32(0, kind::CONTEXT);
         writer.u32(4, context_id);
@@ -405,7 +429,7 @@ pub(crate) fn write_stream(
     flags: u32,
     correlation_id: u32,
 ) {
-    Sink::of(&thread.sink).write(24, 1, |place| {
+    let _ = Sink::of(&thread.sink).write(24, 1, |place| {
         let mut writer = Writer(place);
         writer.u32(0, kind::STREAM);
         writer.u32(4, context_id);
@@ -415,6 +439,88 @@ pub(crate) fn write_stream(
         writer.u32(16, flags + 1);
         writer.u32(20, correlation_id);
     });
+}
+
+/// Something that held up a call, from when it began.
+pub(crate) struct Overhead {
+    start_ns: u64,
+}
+
+/// `CUpti_ActivityOverheadKind`.
+const OVERHEAD_COMPILER: u32 = 1;
+const OVERHEAD_LAZY_LOADING: u32 = 5 << 16;
+const OVERHEAD_COMMAND_BUFFER_FULL: u32 = 6 << 16;
+
+/// `CUPTI_ACTIVITY_OBJECT_THREAD`.
+const OBJECT_THREAD: u32 = 2;
+
+impl Overhead {
+    /// None when overhead is not recorded.
+    pub(crate) fn begin() -> Option<Self> {
+        activity::is_enabled(kind::OVERHEAD).then(|| Self {
+            start_ns: time::stamp_ns(),
+        })
+    }
+
+    /// A module's text was compiled.
+    pub(crate) fn compiler(self, thread: &ThreadState, correlation_id: u32) {
+        self.write(thread, correlation_id, OVERHEAD_COMPILER, 0);
+    }
+
+    /// A function was loaded at its first launch.
+    pub(crate) fn lazy_loading(self, thread: &ThreadState, correlation_id: u32) {
+        self.write(thread, correlation_id, OVERHEAD_LAZY_LOADING, 0);
+    }
+
+    /// The call waited for room in its channel.
+    pub(crate) fn command_buffer_full(
+        self,
+        thread: &ThreadState,
+        correlation_id: u32,
+        channel: u32,
+    ) {
+        // `CUpti_ActivityOverheadCommandBufferFullData`: channel and its kind. Allocated for the client, which frees it.
+        // SAFETY: allocates as many bytes as are written, if it allocates.
+        let data = unsafe {
+            let data = libc::malloc(8).cast::<[u32; 2]>();
+            if !data.is_null() {
+                data.write([channel + 1, CHANNEL_COMPUTE]);
+            }
+            data
+        };
+        let address = data.expose_provenance() as u64;
+        self.write(
+            thread,
+            correlation_id,
+            OVERHEAD_COMMAND_BUFFER_FULL,
+            address,
+        );
+    }
+
+    fn write(self, thread: &ThreadState, correlation_id: u32, overhead_kind: u32, data: u64) {
+        let end_ns = time::stamp_ns();
+        let id = match activity::THREAD_ID_TYPE.load(Ordering::Acquire) {
+            0 => thread.pthread_id,
+            _ => thread.id,
+        };
+        let is_written = Sink::of(&thread.sink).write(OVERHEAD_BYTES, 1, |place| {
+            let mut writer = Writer(place);
+            writer.u32(0, kind::OVERHEAD);
+            writer.u32(4, overhead_kind);
+            writer.u32(8, OBJECT_THREAD);
+            writer.u32(12, std::process::id());
+            writer.u32(16, id);
+            writer.u64(24, self.start_ns);
+            writer.u64(32, end_ns);
+            writer.u32(40, correlation_id);
+            writer.u64(48, data);
+        });
+        if !is_written && data != 0 {
+            let data = std::ptr::with_exposed_provenance_mut::<libc::c_void>(data as usize);
+            // SAFETY: it came from `malloc`, and no client will free it.
+            unsafe { libc::free(data) };
+        }
+    }
 }
 
 /// `CUpti_ActivityMemcpyKind` of an operation.

@@ -1,10 +1,13 @@
 //! The clock of CUPTI's records.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use lineage_sim_model::DeviceTime;
 
 use crate::abi::TimestampCallback;
 use crate::clock::{now_ns, realtime_ns};
+use crate::config::{is_virtual, model};
 use crate::sync::lock;
 
 /// The registered callback as an address; 0 for none.
@@ -39,11 +42,15 @@ pub(crate) fn stamp_ns() -> u64 {
     }
 }
 
-/// A time of the device's clock, on the clock of the records.
+/// A true time of the device, as it says it, on the clock of the records.
 ///
 /// Both clocks are read together each time, and the difference is replaced only when it has
 /// changed by more than reading takes: a record is not shifted against its neighbours by noise.
-pub(crate) fn from_device_ns(device_ns: u64) -> u64 {
+pub(crate) fn from_device_ns(device: u32, true_ns: u64) -> u64 {
+    let device_ns = device_time(device).at(true_ns);
+    if is_virtual() && CALLBACK.load(Ordering::Acquire) == 0 {
+        return device_ns;
+    }
     let (mut difference, mut window) = measure();
     for _ in 0..3 {
         if window < SAME_CLOCK_NS {
@@ -62,6 +69,12 @@ pub(crate) fn from_device_ns(device_ns: u64) -> u64 {
         offset.get_or_insert(known);
     }
     device_ns.saturating_add_signed(offset.unwrap_or(0))
+}
+
+/// The clock of a device.
+fn device_time(device: u32) -> DeviceTime {
+    static BEGIN_NS: OnceLock<u64> = OnceLock::new();
+    DeviceTime::new(model(), device, *BEGIN_NS.get_or_init(now_ns))
 }
 
 /// The difference of the clocks, and the time that it took to find out.

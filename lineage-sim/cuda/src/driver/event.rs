@@ -3,32 +3,37 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::call::Asks;
+use crate::call::{Asks, Call};
 use crate::cupti::records::{self, Synchronization};
-use crate::device::{self, Item};
+use crate::device::{self, Entry, Item};
 use crate::driver::context::{synchronization_start_ns, write_synchronization};
 use crate::driver::{Out, driver_functions};
 use crate::handles::{Handle, handle};
 use crate::objects::{CONTEXTS, EVENTS, Event, current_context, stream};
 use crate::result;
+use crate::sync::lock;
 
 /// `CU_EVENT_BLOCKING_SYNC`, `DISABLE_TIMING` and `INTERPROCESS`.
 const FLAGS: u32 = 7;
 
-fn record(event: Handle, of: Handle) -> Result<(), u32> {
+fn record(call: &Call<'_>, event: Handle, of: Handle) -> Result<(), u32> {
     let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
     let stream = stream(of)?;
     if stream.context != event.context {
         return Err(result::INVALID_HANDLE);
     }
-    let generation = event.recorded.fetch_add(1, Ordering::AcqRel) + 1;
-    device::enqueue(&stream, Item::Record(event, generation));
+    // Held while it is put into the stream, so that the newest generation is the newest capture.
+    let mut newest = lock(&event.newest);
+    newest.generation += 1;
+    let record = Entry::marker(Item::Record(event.clone(), newest.generation));
+    newest.captured = Some(device::enqueue(Some(call), &stream, record));
     Ok(())
 }
 
 /// The event's newest record, reached: when.
 fn reached_ns(event: &Event) -> Result<u64, u32> {
-    let generation = event.recorded.load(Ordering::Acquire);
+    device::look();
+    let generation = event.recorded().generation;
     if !event.timed || generation == 0 {
         return Err(result::INVALID_HANDLE);
     }
@@ -60,20 +65,21 @@ driver_functions! {
         EVENTS.remove(event).map(|_| ()).ok_or(result::INVALID_HANDLE)
     }
 
-    fn cuEventRecord [119, Asks::Nothing] (_, event: Handle, of: Handle) {
-        record(event, of)
+    fn cuEventRecord [119, Asks::Nothing] (call, event: Handle, of: Handle) {
+        record(call, event, of)
     }
 
-    fn cuEventRecordWithFlags [587, Asks::Nothing] (_, event: Handle, of: Handle, flags: u32) {
+    fn cuEventRecordWithFlags [587, Asks::Nothing] (call, event: Handle, of: Handle, flags: u32) {
         if flags != 0 {
             return Err(result::INVALID_VALUE);
         }
-        record(event, of)
+        record(call, event, of)
     }
 
     fn cuEventQuery [120, Asks::Nothing] (_, event: Handle) {
         let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
-        let generation = event.recorded.load(Ordering::Acquire);
+        device::look();
+        let generation = event.recorded().generation;
         if event.has_reached(generation) { Ok(()) } else { Err(result::NOT_READY) }
     }
 
@@ -81,9 +87,8 @@ driver_functions! {
         let event: Arc<Event> = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
         let context = CONTEXTS.get_number(event.context).ok_or(result::CONTEXT_IS_DESTROYED)?;
         let start_ns = synchronization_start_ns();
-        let generation = event.recorded.load(Ordering::Acquire);
-        device::wait_for_event(&event, generation);
-        let outcome = context.check();
+        let generation = event.recorded().generation;
+        let outcome = device::wait_for_event(&event, generation).and_then(|()| context.check());
         let about = Some((event.id, generation));
         write_synchronization(
             call, Synchronization::Event, start_ns, context.id, records::INVALID_ID, about, outcome,

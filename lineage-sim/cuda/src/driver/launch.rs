@@ -4,14 +4,18 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lineage_sim_model::{Footprint, Programmatic};
+
 use crate::abi::OPERATION_KERNEL;
 use crate::call::{Asks, Call};
+use crate::clock::spin_ns;
+use crate::config::model;
 use crate::cupti::api::runtime;
-use crate::cupti::records::{Shape, kernel_kind};
-use crate::device::{self, HostFunction, Item};
+use crate::cupti::records::{self, Shape, kernel_kind};
+use crate::device::{self, Entry, HostFunction, Item};
 use crate::driver::driver_functions;
 use crate::handles::Handle;
-use crate::kernels;
+use crate::kernels::{self, Kernel};
 use crate::objects::{FUNCTIONS, Function, stream};
 use crate::operation::Work;
 use crate::result;
@@ -37,9 +41,10 @@ struct LaunchAttribute {
     value: [u32; 16],
 }
 
-/// `CU_LAUNCH_ATTRIBUTE_IGNORE`, `COOPERATIVE` and `PRIORITY`: those that are simulated.
+/// `CU_LAUNCH_ATTRIBUTE_IGNORE`, `COOPERATIVE`, `PROGRAMMATIC_STREAM_SERIALIZATION` and `PRIORITY`: those that are simulated.
 const IGNORE: u32 = 0;
 const COOPERATIVE: u32 = 2;
+const PROGRAMMATIC: u32 = 6;
 const PRIORITY: u32 = 8;
 
 /// `CU_LAUNCH_PARAM_END`, `BUFFER_POINTER` and `BUFFER_SIZE`.
@@ -54,6 +59,8 @@ struct Launch {
     stream: Handle,
     cooperative: bool,
     priority: Option<i32>,
+    /// It may start before its predecessor has ended.
+    programmatic: bool,
 }
 
 /// Copies the parameters' values out of either form in which a launch gives them.
@@ -157,8 +164,12 @@ fn launch(
             .unwrap_or_else(|| stream.priority.load(Ordering::Relaxed)),
     });
     let name = function.name;
+    load_lazily(call, &function);
+    let kernel = kernels::find(name);
+    let model = model_work(kernel.as_deref(), launch);
+    let parameter_bytes = function.parameter_bytes;
     let work = Work::Kernel {
-        kernel: kernels::find(name),
+        kernel,
         function,
         grid: launch.grid,
         block: launch.block,
@@ -174,9 +185,50 @@ fn launch(
             bytes: 0,
             work,
             shape,
+            model,
+            parameter_bytes,
+            priority: launch.priority,
         },
     );
     Ok(())
+}
+
+/// The first launch of a function loads it, where that has a cost.
+fn load_lazily(call: &Call<'_>, function: &Function) {
+    let cost_ns = model().lazy_loading_ns;
+    if cost_ns == 0 || function.is_loaded.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let overhead = records::Overhead::begin();
+    spin_ns(cost_ns);
+    call.lazy_loading_ns.set(cost_ns);
+    if let Some(overhead) = overhead {
+        overhead.lazy_loading(call.thread, call.device_correlation_id());
+    }
+}
+
+/// What the model of the device is told of a kernel.
+fn model_work(kernel: Option<&Kernel>, launch: &Launch) -> lineage_sim_model::Work {
+    let product = |extents: &[u32; 3]| extents.iter().map(|extent| u64::from(*extent)).product();
+    let (blocks, threads): (u64, u64) = (product(&launch.grid), product(&launch.block));
+    let threads = threads as u32;
+    let registers = kernel.map_or(kernels::REGISTERS_PER_THREAD, |kernel| {
+        kernel.registers_per_thread
+    });
+    let mut programmatic = Programmatic::default();
+    programmatic.may_overlap = launch.programmatic;
+    if let Some(kernel) = kernel {
+        programmatic.triggers_after_ns = kernel.triggers_after_ns;
+        programmatic.waits_after_ns = kernel.waits_after_ns;
+    }
+    lineage_sim_model::Work::Kernel {
+        footprint: Footprint::new(blocks, threads)
+            .registers(registers.saturating_mul(threads))
+            .shared_bytes(launch.dynamic_shared_bytes),
+        programmatic,
+        collective: kernel.and_then(|kernel| kernel.collective),
+        duration_ns: 0,
+    }
 }
 
 driver_functions! {
@@ -191,6 +243,7 @@ driver_functions! {
             stream: of,
             cooperative: false,
             priority: None,
+            programmatic: false,
         };
         launch(call, function, &plain, parameters, extra)
     }
@@ -206,6 +259,7 @@ driver_functions! {
             stream: of,
             cooperative: true,
             priority: None,
+            programmatic: false,
         };
         launch(call, function, &cooperative, parameters, std::ptr::null_mut())
     }
@@ -225,6 +279,7 @@ driver_functions! {
             stream: config.stream,
             cooperative: false,
             priority: None,
+            programmatic: false,
         };
         if config.attribute_count > 0 && config.attributes.is_null() {
             return Err(result::INVALID_VALUE);
@@ -235,6 +290,7 @@ driver_functions! {
             match attribute.id {
                 IGNORE => {}
                 COOPERATIVE => extended.cooperative = attribute.value[0] != 0,
+                PROGRAMMATIC => extended.programmatic = attribute.value[0] != 0,
                 PRIORITY => extended.priority = Some(attribute.value[0] as i32),
                 _ => return Err(result::NOT_SUPPORTED),
             }
@@ -242,10 +298,12 @@ driver_functions! {
         launch(call, function, &extended, parameters, extra)
     }
 
-    fn cuLaunchHostFunc [527, Asks::Nothing] (_, of: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) {
+    fn cuLaunchHostFunc [527, Asks::Nothing] (call, of: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) {
         let stream = stream(of)?;
         let function = function.ok_or(result::INVALID_VALUE)?;
-        device::enqueue(&stream, Item::HostFunction(HostFunction { function, user }));
+        let mut entry = Entry::marker(Item::HostFunction(HostFunction { function, user }));
+        entry.work = lineage_sim_model::Work::Other { duration_ns: 0 };
+        device::enqueue(Some(call), &stream, entry);
         Ok(())
     }
 }

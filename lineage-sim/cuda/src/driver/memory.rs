@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use crate::call::Asks;
-use crate::device::{self, Item};
+use crate::call::{Asks, Call};
+use crate::device::{self, Entry, Item};
 use crate::driver::general::check_device;
 use crate::driver::{Out, driver_functions};
 use crate::handles::{Handle, handle};
@@ -21,7 +21,7 @@ fn allocate(bytes: usize, kind: Kind) -> Result<u64, u32> {
     let context = current_context()?;
     match memory::allocate(bytes as u64, kind, context.number) {
         Err(result::OUT_OF_MEMORY) => {
-            device::wait_for_context(context.id);
+            device::wait_for_context(context.number, context.id)?;
             memory::allocate(bytes as u64, kind, context.number)
         }
         other => other,
@@ -29,10 +29,11 @@ fn allocate(bytes: usize, kind: Kind) -> Result<u64, u32> {
 }
 
 /// Frees when the device is done with it, on the device's thread.
-fn free(context: &Arc<Context>, address: u64) {
-    device::wait_for_context(context.id);
-    let freed = device::enqueue(&context.default_stream, Item::Free(address));
-    device::wait(&context.default_stream, freed);
+fn free(call: &Call<'_>, context: &Arc<Context>, address: u64) -> Result<(), u32> {
+    device::wait_for_context(context.number, context.id)?;
+    let free = Entry::marker(Item::Free(address));
+    let freed = device::enqueue(Some(call), &context.default_stream, free);
+    device::wait(&context.default_stream, freed)
 }
 
 fn check_start(address: u64, is_kind: impl Fn(Kind) -> bool) -> Result<(), u32> {
@@ -70,14 +71,13 @@ driver_functions! {
         pointer.put(allocate(bytes, Kind::Managed)?)
     }
 
-    fn cuMemFree_v2 [245, Asks::Nothing] (_, pointer: u64) {
+    fn cuMemFree_v2 [245, Asks::Nothing] (call, pointer: u64) {
         let context = current_context()?;
         if pointer == 0 {
             return Ok(());
         }
         check_start(pointer, Kind::is_device)?;
-        free(&context, pointer);
-        Ok(())
+        free(call, &context, pointer)
     }
 
     fn cuMemAllocAsync [598, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, of: Handle) {
@@ -93,10 +93,10 @@ driver_functions! {
         pointer.put(allocate(bytes, Kind::Device)?)
     }
 
-    fn cuMemFreeAsync [600, Asks::Nothing] (_, pointer: u64, of: Handle) {
+    fn cuMemFreeAsync [600, Asks::Nothing] (call, pointer: u64, of: Handle) {
         let stream = stream(of)?;
         check_start(pointer, |kind| kind == Kind::Device)?;
-        device::enqueue(&stream, Item::Free(pointer));
+        device::enqueue(Some(call), &stream, Entry::marker(Item::Free(pointer)));
         Ok(())
     }
 
@@ -113,11 +113,10 @@ driver_functions! {
         pointer.put(std::ptr::with_exposed_provenance_mut(allocate(bytes, Kind::Pinned)? as usize))
     }
 
-    fn cuMemFreeHost [38, Asks::Nothing] (_, pointer: *mut c_void) {
+    fn cuMemFreeHost [38, Asks::Nothing] (call, pointer: *mut c_void) {
         let context = current_context()?;
         check_start(pointer.addr() as u64, |kind| kind == Kind::Pinned)?;
-        free(&context, pointer.addr() as u64);
-        Ok(())
+        free(call, &context, pointer.addr() as u64)
     }
 
     fn cuMemHostRegister_v2 [379, Asks::Nothing] (_, pointer: *mut c_void, bytes: usize, flags: c_uint) {
@@ -128,12 +127,11 @@ driver_functions! {
         memory::register(pointer.expose_provenance() as u64, bytes as u64, context.number)
     }
 
-    fn cuMemHostUnregister [302, Asks::Nothing] (_, pointer: *mut c_void) {
+    fn cuMemHostUnregister [302, Asks::Nothing] (call, pointer: *mut c_void) {
         let context = current_context()?;
         check_start(pointer.addr() as u64, |kind| kind == Kind::Registered)
             .map_err(|_| result::HOST_MEMORY_NOT_REGISTERED)?;
-        free(&context, pointer.addr() as u64);
-        Ok(())
+        free(call, &context, pointer.addr() as u64)
     }
 
     fn cuMemGetInfo_v2 [242, Asks::Nothing] (_, free: Out<usize>, total: Out<usize>) {

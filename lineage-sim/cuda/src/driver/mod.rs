@@ -13,6 +13,7 @@ pub(crate) mod module;
 pub(crate) mod stream;
 pub(crate) mod transfer;
 pub(crate) mod unsupported;
+pub(crate) mod value;
 
 use std::ffi::{CStr, c_char};
 
@@ -147,6 +148,7 @@ pub(crate) fn simulated() -> impl Iterator<Item = &'static Named> {
         transfer::SIMULATED,
         module::SIMULATED,
         launch::SIMULATED,
+        value::SIMULATED,
     ]
     .into_iter()
     .flatten()

@@ -2,9 +2,12 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::call::Asks;
+use crate::call::{Asks, Call};
+use crate::clock::spin_ns;
+use crate::config::model;
+use crate::cupti::records::Overhead;
 use crate::driver::{Out, Text, driver_functions};
 use crate::handles::{Handle, handle};
 use crate::kernels;
@@ -22,7 +25,7 @@ const MAX_THREADS: i32 = 1_024;
 const SHARED_BYTES: i32 = 49_152;
 const SHARED_BYTES_OPT_IN: i32 = 232_448;
 
-fn load(place: Out<Handle>, image: *const c_void) -> Result<(), u32> {
+fn load(call: &Call<'_>, place: Out<Handle>, image: *const c_void) -> Result<(), u32> {
     place.check()?;
     let context = current_context()?;
     if image.is_null() {
@@ -42,12 +45,28 @@ fn load(place: Out<Handle>, image: *const c_void) -> Result<(), u32> {
     }
     // SAFETY: what is neither of them is a NUL-terminated text.
     let text = unsafe { std::ffi::CStr::from_ptr(image.cast()) };
-    load_text(place, &context, text.to_bytes())
+    load_text(call, place, &context, text.to_bytes())
 }
 
-fn load_text(place: Out<Handle>, context: &Context, text: &[u8]) -> Result<(), u32> {
+fn load_text(
+    call: &Call<'_>,
+    place: Out<Handle>,
+    context: &Context,
+    text: &[u8],
+) -> Result<(), u32> {
     let text = std::str::from_utf8(text).map_err(|_| result::INVALID_IMAGE)?;
     let entries = ptx::parse(text).map_err(|_| result::INVALID_PTX)?;
+    let compiling_ns = model().compile_ns_per_kib * (text.len() as u64).div_ceil(1_024);
+    if compiling_ns > 0 {
+        let overhead = Overhead::begin();
+        spin_ns(compiling_ns);
+        if let Some(overhead) = overhead {
+            overhead.compiler(call.thread, call.device_correlation_id());
+        }
+    }
+    if model().module_loading_ns > 0 {
+        spin_ns(model().module_loading_ns);
+    }
     let number = MODULES.reserve();
     let mut functions = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -58,6 +77,7 @@ fn load_text(place: Out<Handle>, context: &Context, text: &[u8]) -> Result<(), u
             parameters: entry.parameters.into(),
             parameter_bytes: entry.bytes,
             max_dynamic_shared_bytes: AtomicI32::new(SHARED_BYTES),
+            is_loaded: AtomicBool::new(false),
         };
         functions.push((FUNCTIONS.reserve(), Arc::new(function)));
     }
@@ -92,7 +112,7 @@ fn blocks_per_multiprocessor(threads: c_int, shared_bytes: usize) -> Result<c_in
 }
 
 driver_functions! {
-    fn cuModuleLoad [18, Asks::Nothing] (_, module: Out<Handle>, file: Text) {
+    fn cuModuleLoad [18, Asks::Nothing] (call, module: Out<Handle>, file: Text) {
         module.check()?;
         let context = current_context()?;
         let path = file.get()?.to_str().map_err(|_| result::FILE_NOT_FOUND)?;
@@ -100,15 +120,15 @@ driver_functions! {
         if bytes.starts_with(&ELF) || bytes.starts_with(&FAT_BINARY) {
             return Err(result::INVALID_IMAGE);
         }
-        load_text(module, &context, &bytes)
+        load_text(call, module, &context, &bytes)
     }
 
-    fn cuModuleLoadData [19, Asks::Nothing] (_, module: Out<Handle>, image: *const c_void) {
-        load(module, image)
+    fn cuModuleLoadData [19, Asks::Nothing] (call, module: Out<Handle>, image: *const c_void) {
+        load(call, module, image)
     }
 
-    fn cuModuleLoadDataEx [20, Asks::Nothing] (_, module: Out<Handle>, image: *const c_void, _count: c_uint, _options: *mut c_uint, _values: *mut *mut c_void) {
-        load(module, image)
+    fn cuModuleLoadDataEx [20, Asks::Nothing] (call, module: Out<Handle>, image: *const c_void, _count: c_uint, _options: *mut c_uint, _values: *mut *mut c_void) {
+        load(call, module, image)
     }
 
     fn cuModuleUnload [22, Asks::Nothing] (_, module: Handle) {

@@ -1,13 +1,12 @@
 //! Streams.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::call::{Asks, Call};
 use crate::cupti::activity::{self, kind};
 use crate::cupti::records::{self, Synchronization};
-use crate::device::{self, Item};
+use crate::device::{self, Entry, Item};
 use crate::driver::context::{
     GREATEST_PRIORITY, LEAST_PRIORITY, synchronization_start_ns, write_synchronization,
 };
@@ -51,11 +50,12 @@ driver_functions! {
     fn cuStreamSynchronize [126, Asks::Nothing] (call, of: Handle) {
         let stream = stream(of)?;
         let start_ns = synchronization_start_ns();
-        device::wait_for_stream(&stream);
-        let outcome = match stream.error.load(Ordering::Acquire) {
-            0 => Ok(()),
-            error => Err(error),
-        };
+        let outcome = device::wait_for_stream(&stream).and_then(|()| {
+            match stream.error.load(Ordering::Acquire) {
+                0 => Ok(()),
+                error => Err(error),
+            }
+        });
         write_synchronization(
             call, Synchronization::Stream, start_ns, stream.context_id, stream.id, None, outcome,
         );
@@ -74,9 +74,12 @@ driver_functions! {
         let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
         let start_ns = synchronization_start_ns();
         // What the event captured at this call; an event that was never recorded holds nobody.
-        let generation = event.recorded.load(Ordering::Acquire);
+        let newest = event.recorded();
+        let generation = newest.generation;
         if !event.has_reached(generation) {
-            device::enqueue(&stream, Item::Wait(Arc::clone(&event), generation));
+            let mut wait = Entry::marker(Item::Wait);
+            wait.waits_for = newest.captured;
+            device::enqueue(Some(call), &stream, wait);
         }
         write_synchronization(
             call,

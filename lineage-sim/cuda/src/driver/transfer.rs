@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use lineage_sim_model::Direction;
+
 use crate::abi::{
     OPERATION_COPY_DEVICE_TO_DEVICE, OPERATION_COPY_DEVICE_TO_HOST, OPERATION_COPY_HOST_TO_DEVICE,
     OPERATION_SET,
@@ -90,6 +92,14 @@ fn copy(
         asynchronous: of.is_some(),
         bytes,
     });
+    let model = lineage_sim_model::Work::copy(
+        match direction {
+            OPERATION_COPY_HOST_TO_DEVICE => Direction::ToDevice,
+            OPERATION_COPY_DEVICE_TO_HOST => Direction::ToHost,
+            _ => Direction::Within,
+        },
+        0,
+    );
     let number = submit(
         call,
         &stream,
@@ -99,10 +109,13 @@ fn copy(
             bytes,
             work,
             shape,
+            model,
+            parameter_bytes: 0,
+            priority: None,
         },
     );
     if waits {
-        device::wait(&stream, number);
+        device::wait(&stream, number)?;
         if let error @ 1.. = stream.error.load(std::sync::atomic::Ordering::Acquire) {
             return Err(error);
         }
@@ -154,6 +167,7 @@ fn set(
         memory_kind: memory_kind(memory::kind_of(to, bytes)).into(),
     });
     let work = Work::Set { to, value, width };
+    let model = lineage_sim_model::Work::Other { duration_ns: 0 };
     let number = submit(
         call,
         &stream,
@@ -163,10 +177,13 @@ fn set(
             bytes,
             work,
             shape,
+            model,
+            parameter_bytes: 0,
+            priority: None,
         },
     );
     if of.is_none() {
-        device::wait(&stream, number);
+        device::wait(&stream, number)?;
     }
     Ok(())
 }

@@ -196,13 +196,17 @@ impl<P> Model<P> {
         if unrung == 0 {
             return;
         }
+        let is_head = unrung == of.ring.len();
         for key in of.ring.range(of.ring.len() - unrung..) {
             if let Some(operation) = self.operations.get_mut(*key) {
                 operation.facts.submitted_ns = now_ns;
                 operation.visible_ns = visible_ns;
             }
         }
-        self.events.at(visible_ns, Event::Arrive(channel));
+        // What is behind something else arrives when that has left.
+        if is_head {
+            self.events.at(visible_ns, Event::Arrive(channel));
+        }
     }
 
     /// Issues what can be issued, in order.
@@ -221,7 +225,14 @@ impl<P> Model<P> {
                 of.ring.pop_front();
                 continue;
             };
-            if operation.unsatisfied > 0 || operation.visible_ns > self.now_ns {
+            if operation.unsatisfied > 0 {
+                return;
+            }
+            if operation.visible_ns > self.now_ns {
+                // Before the doorbell there is nothing to wait for: ringing it makes the arrival.
+                if operation.visible_ns < u64::MAX {
+                    self.events.at(operation.visible_ns, Event::Arrive(channel));
+                }
                 return;
             }
             if let Work::WaitValue { place, condition } = operation.work {

@@ -219,7 +219,7 @@ pub struct Model<P = ()> {
     /// Channels that may issue something.
     touched: Vec<usize>,
     effects: VecDeque<(OperationKey, Begins)>,
-    /// Effects that were handed out and not answered.
+    /// Beginnings that were handed out and not answered. Ends change nothing here until they are.
     unanswered: u32,
     sequence: u64,
     /// Programmatic launches so far, for the seeded choice of which overlap.
@@ -391,7 +391,6 @@ impl<P> Model<P> {
 
     /// The end of the operation is written down; whoever waits for it may go on.
     pub fn ended(&mut self, key: OperationKey) {
-        self.unanswered = self.unanswered.saturating_sub(1);
         let Some(operation) = self.operations.remove(key) else {
             return;
         };
@@ -401,7 +400,8 @@ impl<P> Model<P> {
         self.forget_if_unused(operation.stream);
     }
 
-    /// What happens next, at or before a time. None: nothing more until then, or an effect was not answered yet.
+    /// What happens next, at or before a time. None: nothing more until then, or a beginning was not answered yet. Several ends
+    /// may be answered later together, in their order.
     pub fn poll(&mut self, until_ns: u64) -> Option<Effect<P>> {
         if self.unanswered > 0 {
             return None;
@@ -409,7 +409,7 @@ impl<P> Model<P> {
         loop {
             if let Some((key, begins)) = self.effects.pop_front() {
                 if let Some(effect) = self.effect(key, begins) {
-                    self.unanswered += 1;
+                    self.unanswered += u32::from(begins == Begins::Yes);
                     return Some(effect);
                 }
                 continue;
@@ -445,6 +445,7 @@ impl<P> Model<P> {
             && self.touched.is_empty()
             && self.unanswered == 0
             && self.events.is_empty()
+            && !self.engines_can_be_filled()
             && !self.compute.iter().any(Compute::has_work)
     }
 

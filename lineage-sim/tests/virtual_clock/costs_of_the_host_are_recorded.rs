@@ -1,0 +1,106 @@
+use lineage_sim::{Cause, Settings, isolated, load};
+
+use crate::client::{Cupti, DRIVER, OVERHEAD, Record};
+use crate::config;
+use crate::driver::Driver;
+
+const NAME: &str = "costs_of_the_host_are_recorded";
+
+fn overheads(records: &[Record]) -> Vec<(u32, u64, Option<[u32; 2]>)> {
+    let of = |record: &Record| match record {
+        Record::Overhead {
+            kind,
+            start,
+            end,
+            channel,
+            correlation,
+        } => {
+            assert_ne!(*correlation, 0, "it names its call");
+            Some((*kind, end - start, *channel))
+        }
+        _ => None,
+    };
+    records.iter().filter_map(of).collect()
+}
+
+/// The first launch of a function costs 40 µs more than the second, and the truth says why.
+#[test]
+fn lazy_loading_is_paid_once_for_each_function() {
+    isolated(
+        &format!("{NAME}::lazy_loading_is_paid_once_for_each_function"),
+        || {
+            let settings = Settings::default().call_ns(1_000).lazy_loading_ns(40_000);
+            let gpu = load(config(settings)).unwrap();
+            let driver = Driver::open();
+            let cupti = Cupti::open();
+            cupti.enable(&[DRIVER, OVERHEAD]);
+            driver.launch(1);
+            driver.launch(2);
+            driver.synchronize();
+            // CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING
+            assert_eq!(overheads(&cupti.records()), [(5 << 16, 40_000, None)]);
+            let truth = gpu.truth();
+            let calls: Vec<u64> = truth
+                .calls
+                .iter()
+                .map(|call| call.end_ns - call.start_ns)
+                .collect();
+            assert_eq!(calls, [41_000, 1_000]);
+            let waits = truth.operations[0].waits;
+            assert_eq!(
+                (waits.of(Cause::LazyLoading), waits.of(Cause::Host)),
+                (40_000, 1_000)
+            );
+            assert_eq!(truth.operations[1].waits.of(Cause::LazyLoading), 0);
+        },
+    );
+}
+
+/// A text of under 1,024 bytes counts as one: 700 µs to compile and 50 µs to load, once, before the first launch.
+#[test]
+fn compiling_and_loading_a_module_take_host_time() {
+    isolated(
+        &format!("{NAME}::compiling_and_loading_a_module_take_host_time"),
+        || {
+            let settings = Settings::default()
+                .compile_ns_per_kib(700_000)
+                .module_loading_ns(50_000);
+            let gpu = load(config(settings)).unwrap();
+            let cupti = Cupti::open();
+            cupti.enable(&[DRIVER, OVERHEAD]);
+            let begin_ns = gpu.now_ns();
+            let _driver = Driver::open();
+            assert_eq!(gpu.now_ns() - begin_ns, 750_000);
+            // CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER
+            assert_eq!(overheads(&cupti.records()), [(1, 700_000, None)]);
+        },
+    );
+}
+
+/// A ring of 2: the fourth call waits, from 4 to 11 µs, for the second kernel to leave the ring when the first has ended. See
+/// the model's own test of these numbers.
+#[test]
+fn a_full_ring_is_recorded_with_its_channel() {
+    isolated(
+        &format!("{NAME}::a_full_ring_is_recorded_with_its_channel"),
+        || {
+            let settings = Settings::default().call_ns(1_000).ring_entries(2);
+            let gpu = load(config(settings)).unwrap();
+            gpu.kernel("work").duration_ns(10_000).timed().unwrap();
+            let driver = Driver::open();
+            let cupti = Cupti::open();
+            cupti.enable(&[DRIVER, OVERHEAD]);
+            for label in 1..=4 {
+                driver.launch(label);
+            }
+            driver.synchronize();
+            let channel = gpu.truth().operations[0].channel;
+            // CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL; the channels of records are counted from 1, and this one is for compute work.
+            assert_eq!(
+                overheads(&cupti.records()),
+                [(6 << 16, 7_000, Some([channel + 1, 1]))]
+            );
+            assert_eq!(gpu.truth().operations[3].waits.of(Cause::QueueFull), 7_000);
+        },
+    );
+}
