@@ -110,3 +110,49 @@ fn detail_of(row: &Row, code: FaultCode) -> String {
     }
     detail
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(code: FaultCode) -> FaultNote {
+        FaultNote {
+            code,
+            at: None,
+            epoch: None,
+            place: None,
+            count: 1,
+            detail: "an envelope was never opened".to_owned(),
+        }
+    }
+
+    #[test]
+    fn so_many_of_each_code_and_the_last_says_that_there_are_more() {
+        let mut log = FaultLog::default();
+        let record = |log: &mut FaultLog, code| log.record(&note(code), Some(5), 9);
+        let body = |record: &LogRecord| match &record.body.as_ref().expect("a body").value {
+            Some(Value::StringValue(text)) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        let first = record(&mut log, FaultCode::L05).expect("the first");
+        assert_eq!(
+            body(&first),
+            "L05 handoff-not-received: an envelope was never opened"
+        );
+        assert_eq!(
+            (first.time_unix_nano, first.observed_time_unix_nano),
+            (5, 9)
+        );
+        assert_eq!(first.severity_text, "WARN");
+        let rest: Vec<LogRecord> = (1..500)
+            .filter_map(|_| record(&mut log, FaultCode::L05))
+            .collect();
+        assert_eq!(rest.len(), 99);
+        assert!(body(&rest[97]).ends_with("opened"));
+        assert!(body(&rest[98]).contains("counted only"));
+        let wrong = record(&mut log, FaultCode::W03).expect("another code");
+        assert_eq!(wrong.severity_text, "ERROR");
+        log.start_over();
+        assert!(record(&mut log, FaultCode::L05).is_some());
+    }
+}

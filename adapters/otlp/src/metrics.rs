@@ -371,3 +371,161 @@ fn drop_site(site: lineage_core::observation::DropSite) -> &'static str {
         _ => "other",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry_proto::tonic::common::v1::any_value;
+
+    fn figures<'a>(totals: &'a Totals, export: &'a ExportCounts) -> Figures<'a> {
+        Figures {
+            totals,
+            export,
+            spans: SpanCounts::default(),
+            cpu_ns: &[("drain", 1_500_000_000)],
+            started_unix_ns: 10,
+            now_unix_ns: 30,
+        }
+    }
+
+    fn words(attributes: &[KeyValue]) -> Vec<(&str, &str)> {
+        let word = |it: &'_ KeyValue| match &it.value.as_ref().expect("a value").value {
+            Some(any_value::Value::StringValue(_)) => (),
+            other => panic!("{other:?}"),
+        };
+        attributes.iter().for_each(word);
+        let pair = |it| {
+            let KeyValue { key, value, .. }: &KeyValue = it;
+            match value.as_ref().and_then(|value| value.value.as_ref()) {
+                Some(any_value::Value::StringValue(text)) => (&**key, &**text),
+                _ => unreachable!("looked at above"),
+            }
+        };
+        attributes.iter().map(pair).collect()
+    }
+
+    fn sum_of<'a>(metrics: &'a [Metric], name: &str) -> &'a Sum {
+        let metric = metrics.iter().find(|metric| metric.name == name);
+        match &metric.expect("the metric").data {
+            Some(Data::Sum(sum)) => sum,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn delays_are_in_the_buckets_that_their_bounds_say() {
+        let mut meter = Meter::default();
+        let generate: Arc<str> = "generate".into();
+        // Bounds belong to the bucket below them.
+        for (delay_ns, duration_ns) in [(1_000, 5), (1_001, 6), (10_000_000_001, 7)] {
+            meter.operation(
+                Some(&generate),
+                ActivityKind::Kernel,
+                Some(delay_ns),
+                duration_ns,
+            );
+        }
+        // What has no known call has no delay, and takes time all the same.
+        meter.operation(Some(&generate), ActivityKind::Kernel, None, 100);
+        let (totals, export) = Default::default();
+        let metrics = meter.collect(&figures(&totals, &export));
+        let Some(Data::Histogram(delay)) = &metrics[0].data else {
+            panic!("a histogram first");
+        };
+        let [point] = &delay.data_points[..] else {
+            panic!("one kind of work");
+        };
+        assert_eq!(
+            words(&point.attributes),
+            [
+                (names::EPOCH_NAME, "generate"),
+                (names::GPU_OPERATION, "kernel")
+            ]
+        );
+        assert_eq!(point.explicit_bounds.len() + 1, point.bucket_counts.len());
+        assert_eq!(point.explicit_bounds[0], 1e-6);
+        assert_eq!(point.explicit_bounds[21], 10.0);
+        let filled: Vec<(usize, u64)> = (0..23)
+            .map(|bucket| (bucket, point.bucket_counts[bucket]))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        assert_eq!(filled, [(0, 1), (1, 1), (22, 1)]);
+        assert_eq!(
+            (point.count, point.min, point.max),
+            (3, Some(1e-6), Some(10.000_000_001))
+        );
+        let device = sum_of(&metrics, names::METRIC_DEVICE_TIME);
+        let Some(number_data_point::Value::AsDouble(seconds)) = device.data_points[0].value else {
+            panic!("seconds");
+        };
+        assert_eq!(seconds, 118e-9);
+    }
+
+    #[test]
+    fn names_without_number_become_one() {
+        let mut meter = Meter::default();
+        for name in 0..500 {
+            let name: Arc<str> = format!("GET /{name}").into();
+            meter.operation(Some(&name), ActivityKind::Copy, Some(1), 1);
+        }
+        let (totals, export) = Default::default();
+        let metrics = meter.collect(&figures(&totals, &export));
+        let device = sum_of(&metrics, names::METRIC_DEVICE_TIME);
+        assert_eq!(device.data_points.len(), 101);
+    }
+
+    #[test]
+    fn every_count_of_the_totals_is_told() {
+        let mut totals = Totals::default();
+        totals.bound_by.external_and_callback = 3;
+        totals.bound_by.containment_only = 4;
+        totals.lost = 5;
+        totals.wrong = 6;
+        totals.dropped_in_rings = 7;
+        totals.epochs.declared = 8;
+        let mut export = ExportCounts::default();
+        export.spans.sent = 9;
+        export.spans.lost.queue_full = 10;
+        let metrics = Meter::default().collect(&figures(&totals, &export));
+        let told = |name: &str, wanted: &[(&str, &str)]| {
+            let points = &sum_of(&metrics, name).data_points;
+            let point = points
+                .iter()
+                .find(|point| words(&point.attributes) == wanted);
+            match point.expect("such a point").value {
+                Some(number_data_point::Value::AsInt(count)) => count,
+                other => panic!("{other:?}"),
+            }
+        };
+        let bound = |by| {
+            let outcome = (names::JOIN_OUTCOME, "bound");
+            told(names::METRIC_JOINS, &[outcome, (names::JOINED_BY, by)])
+        };
+        assert_eq!((bound("external+callback"), bound("containment")), (3, 4));
+        assert_eq!(
+            told(names::METRIC_JOINS, &[(names::JOIN_OUTCOME, "lost")]),
+            5
+        );
+        assert_eq!(
+            told(names::METRIC_JOINS, &[(names::JOIN_OUTCOME, "wrong")]),
+            6
+        );
+        assert_eq!(
+            told(names::METRIC_DROPPED, &[(names::DROP_SITE, "ring")]),
+            7
+        );
+        assert_eq!(told(names::METRIC_EPOCHS, &[]), 8);
+        let exported = |outcome| {
+            let signal = (names::EXPORT_SIGNAL, "traces");
+            told(
+                names::METRIC_EXPORTED,
+                &[signal, (names::EXPORT_OUTCOME, outcome)],
+            )
+        };
+        assert_eq!((exported("sent"), exported("lost")), (9, 10));
+        assert!(!sum_of(&metrics, names::METRIC_JOINS).is_monotonic);
+        let all: std::collections::BTreeSet<&str> =
+            metrics.iter().map(|metric| &*metric.name).collect();
+        assert_eq!(all, names::METRICS.iter().copied().collect());
+    }
+}

@@ -1,4 +1,8 @@
 //! What the export is set to, from code and from the standard variables of the environment.
+#![cfg_attr(
+    not(any(feature = "grpc", feature = "http")),
+    allow(dead_code, reason = "for transports that were not built")
+)]
 
 mod endpoint;
 mod environment;
@@ -12,10 +16,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "tls")]
 pub(crate) use endpoint::Endpoint;
 pub use error::SettingsError;
 use layer::{Given, Headers, Layer, Url};
-pub(crate) use resolved::{Destination, TlsFiles};
+pub(crate) use resolved::Destination;
+#[cfg(feature = "tls")]
+pub(crate) use resolved::TlsFiles;
 pub use sampler::Sampler;
 
 use crate::pipeline::problem::{Hook, Problem};

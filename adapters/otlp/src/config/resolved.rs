@@ -21,6 +21,10 @@ pub(crate) struct Destination {
     pub(crate) headers: HeaderMap,
     pub(crate) timeout: Duration,
     pub(crate) compression: Compression,
+    #[cfg_attr(
+        not(feature = "tls"),
+        allow(dead_code, reason = "an endpoint with TLS is refused then")
+    )]
     pub(crate) tls: TlsFiles,
 }
 

@@ -12,6 +12,10 @@
 //! * Whoever offers never waits for the network: see [`queue`] for the lock.
 //! * Attempts are repeated for what OTLP calls retryable and for connections that fail, see [`deliver`].
 //! * A shutdown has a deadline, and nothing that the other side does or does not do moves it.
+#![cfg_attr(
+    not(any(feature = "grpc", feature = "http")),
+    allow(dead_code, reason = "for transports that were not built")
+)]
 
 pub(crate) mod backoff;
 pub(crate) mod batch;
@@ -21,6 +25,8 @@ pub(crate) mod envelope;
 pub(crate) mod problem;
 mod queue;
 mod signal;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -82,7 +88,8 @@ pub enum ExportStartError {
 #[derive(Debug)]
 pub struct Pipeline {
     queue: Arc<Queue>,
-    stop: watch::Sender<Option<tokio::time::Instant>>,
+    /// `None` from its end on.
+    stop: Option<watch::Sender<Option<tokio::time::Instant>>>,
     done: mpsc::Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
@@ -142,7 +149,7 @@ impl Pipeline {
             .map_err(ExportStartError::Thread)?;
         Ok(Self {
             queue,
-            stop,
+            stop: Some(stop),
             done,
             thread: Some(thread),
         })
@@ -188,13 +195,18 @@ impl Pipeline {
     fn tell_to_stop(&self, within: Duration) {
         self.queue.close();
         let deadline = tokio::time::Instant::now() + within;
-        let _ = self.stop.send(Some(deadline));
+        if let Some(stop) = &self.stop {
+            let _ = stop.send(Some(deadline));
+        }
     }
 }
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
-        if self.thread.is_some() && !self.queue.is_forked() {
+        if self.queue.is_forked() {
+            // The last sender tells the receivers, for which it takes a lock that a thread may have held that was not copied.
+            std::mem::forget(self.stop.take());
+        } else if self.thread.is_some() {
             self.tell_to_stop(Duration::ZERO);
         }
     }

@@ -343,3 +343,121 @@ impl State {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: LaneLimits = LaneLimits {
+        queue_bytes: 1000,
+        queue_items: 50,
+        batch_bytes: 100,
+        largest_item: 500,
+        batch_items: 10,
+        batch_age: Duration::from_secs(3600),
+    };
+
+    fn queue() -> Arc<Queue> {
+        Queue::new([LIMITS; 3], ExportCounters::default())
+    }
+
+    /// The batches that a sender can take at once, as bytes and numbers of items.
+    fn taken(queue: &Queue, signal: Signal) -> Vec<(usize, u64)> {
+        let mut taken = Vec::new();
+        while let Next::Send(batch) = queue.next(signal) {
+            taken.push((batch.items.len(), batch.count));
+        }
+        taken
+    }
+
+    #[test]
+    fn batches_are_sealed_by_bytes_and_by_number() {
+        let queue = queue();
+        // With tag and length 42 bytes each: a third would make a batch larger than 100.
+        (0..5).for_each(|_| assert!(queue.offer(Signal::Traces, &[0; 40])));
+        assert_eq!(taken(&queue, Signal::Traces), [(84, 2), (84, 2)]);
+        // 3 bytes each: ten are a batch.
+        (0..25).for_each(|_| assert!(queue.offer(Signal::Logs, &[0])));
+        assert_eq!(taken(&queue, Signal::Logs), [(30, 10), (30, 10)]);
+        // One that is larger than a batch travels alone.
+        for length in [1, 300, 1] {
+            assert!(queue.offer(Signal::Metrics, &vec![0; length]));
+        }
+        assert_eq!(taken(&queue, Signal::Metrics), [(3, 1), (303, 1)]);
+        assert!(matches!(queue.next(Signal::Metrics), Next::Wait(Some(_))));
+        queue.close();
+        assert_eq!(taken(&queue, Signal::Metrics), [(3, 1)]);
+        assert!(matches!(queue.next(Signal::Metrics), Next::Done));
+    }
+
+    #[test]
+    fn what_a_sender_has_counts_until_it_is_released() {
+        let queue = queue();
+        let offered = (0..100)
+            .filter(|_| queue.offer(Signal::Traces, &[0; 18]))
+            .count();
+        assert_eq!(offered, 50, "50 of 20 bytes each fill 1000 bytes");
+        assert!(
+            queue.offer(Signal::Logs, &[0; 18]),
+            "the lanes do not share"
+        );
+        let counts = queue.counters.snapshot();
+        assert_eq!(
+            (counts.spans.lost.queue_full, counts.queue_bytes),
+            (50, 1020)
+        );
+        let Next::Send(batch) = queue.next(Signal::Traces) else {
+            panic!("a batch is full");
+        };
+        assert!(!queue.offer(Signal::Traces, &[0; 18]));
+        queue.release(Signal::Traces, batch.items.len(), batch.count);
+        queue.finished(Signal::Traces, batch.sequence);
+        let room = (0..100)
+            .filter(|_| queue.offer(Signal::Traces, &[0; 18]))
+            .count();
+        assert_eq!(room as u64, batch.count);
+        queue.lose_rest(LossReason::Shutdown);
+        let counts = queue.counters.snapshot();
+        assert_eq!(counts.queue_bytes, 0);
+        assert_eq!(counts.queue_bytes_most, 1020);
+    }
+
+    #[test]
+    fn a_flush_waits_for_what_came_before_it_and_not_for_what_came_later() {
+        let queue = queue();
+        assert!(queue.flush(Instant::now()), "nothing was offered");
+        queue.offer(Signal::Traces, &[0]);
+        assert!(!queue.flush(Instant::now()));
+        let Next::Send(batch) = queue.next(Signal::Traces) else {
+            panic!("the flush sealed it");
+        };
+        assert!(!queue.flush(Instant::now()), "a sender has it");
+        let another = Arc::clone(&queue);
+        let (far, soon) = (Duration::from_secs(60), Duration::from_millis(20));
+        let flush = std::thread::spawn(move || another.flush(Instant::now() + far));
+        std::thread::sleep(soon);
+        queue.offer(Signal::Traces, &[0]);
+        queue.release(Signal::Traces, batch.items.len(), batch.count);
+        queue.finished(Signal::Traces, batch.sequence);
+        assert!(flush.join().expect("no panic"));
+        assert_eq!(queue.counters.snapshot().spans.pending(), 2);
+    }
+
+    #[test]
+    fn a_forked_child_queues_nothing_and_waits_for_nobody() {
+        let forked = Queue {
+            process: std::process::id() + 1,
+            ..Arc::into_inner(queue()).expect("the only one")
+        };
+        assert!(!forked.offer(Signal::Traces, &[0]));
+        assert_eq!(forked.counters.snapshot().spans.lost.shutdown, 1);
+        assert!(!forked.flush(Instant::now() + Duration::from_secs(60)));
+        // As if another thread had held the lock when the process was forked.
+        let held = forked.state.lock();
+        assert!(!forked.offer(Signal::Traces, &[0]));
+        assert!(!forked.flush(Instant::now() + Duration::from_secs(60)));
+        forked.close();
+        drop(held);
+        assert_eq!(forked.counters.snapshot().queue_bytes, 0);
+    }
+}

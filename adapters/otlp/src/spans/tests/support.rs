@@ -136,6 +136,23 @@ impl Session {
         self.kernel_with(of, start, end, &[])
     }
 
+    pub(super) fn kernel_called(
+        &mut self,
+        of: LaunchEpoch,
+        called: u64,
+        start: u64,
+        end: u64,
+    ) -> &mut Self {
+        // Which call it was must not depend on the order in which rows come.
+        let mut row = row(start, of, start, end, &[]);
+        row.stages.api_enter = Evidence::Observed {
+            at: at(called),
+            source: TimeSource::CuptiApi,
+        };
+        self.spans.row(&row);
+        self
+    }
+
     pub(super) fn kernel_with(
         &mut self,
         of: LaunchEpoch,

@@ -1,0 +1,75 @@
+//! What no collector can bring about.
+
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::*;
+use crate::config::Protocol;
+
+/// A pipeline to nobody, and what it says.
+fn pipeline() -> (Pipeline, mpsc::Receiver<ProblemKind>) {
+    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let (tell, told) = mpsc::channel();
+    let mut settings = Settings::default();
+    settings
+        .endpoint(format!("http://{}", nobody.expect("a port")))
+        .protocol(Protocol::default())
+        .batch_items(1)
+        .backoff(Duration::from_millis(1), Duration::from_millis(1))
+        .on_problem(move |problem| {
+            let _ = tell.send(problem.kind);
+        });
+    let pipeline = Pipeline::start(&settings, &Origin::default()).expect("a thread");
+    (pipeline, told)
+}
+
+const SOON: Duration = Duration::from_secs(10);
+
+#[test]
+fn a_panic_loses_what_was_on_its_way_and_the_export_goes_on() {
+    let (pipeline, told) = pipeline();
+    for _ in 0..3 {
+        assert!(pipeline.offer(Signal::Logs, crate::transport::PANIC));
+    }
+    assert!(pipeline.flush(SOON));
+    assert_eq!(told.recv_timeout(SOON), Ok(ProblemKind::Panicked));
+    let counts = pipeline.counters().snapshot();
+    assert_eq!((counts.panics, counts.log_records.lost.panicked), (3, 3));
+    assert_eq!(counts.queue_bytes, 0);
+
+    assert!(pipeline.offer(Signal::Logs, b"no panic"));
+    assert_eq!(told.recv_timeout(SOON), Ok(ProblemKind::Unreachable));
+    let counts = pipeline.shutdown(Duration::ZERO);
+    assert_eq!(
+        (counts.log_records.offered, counts.log_records.lost.shutdown),
+        (4, 1)
+    );
+}
+
+#[test]
+fn a_pipeline_without_transport_names_the_feature() {
+    let settings = Settings::default();
+    let started = Pipeline::start(&settings, &Origin::default());
+    if cfg!(any(feature = "grpc", feature = "http")) {
+        assert!(started.is_ok());
+    } else {
+        let said = started.expect_err("no transport").to_string();
+        assert!(said.contains("without the feature `http`"), "{said}");
+    }
+}
+
+#[test]
+fn sizes_that_no_collector_takes_stop_the_start() {
+    for (queue, batch, said) in [
+        (1000, 1000, "at least 65536 bytes"),
+        (64 << 20, 0, "1 to "),
+        (64 << 20, 4 << 20, "a server of gRPC takes 4194304"),
+    ] {
+        let mut settings = Settings::default();
+        settings.queue_bytes(queue).batch_bytes(batch);
+        let started = Pipeline::start(&settings, &Origin::default());
+        let error = started.expect_err("not usable").to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
