@@ -125,17 +125,16 @@ fn a_collector_that_is_exhausted_is_asked_again_if_it_says_when_and_else_has_ref
 
 #[test]
 fn what_may_succeed_later_is_sent_again_and_what_may_not_is_refused() {
-    let cases: [(fn(&str) -> Status, bool); 6] = [
-        (|why| Status::unavailable(why), true),
-        (|why| Status::deadline_exceeded(why), true),
-        (|why| Status::data_loss(why), true),
-        (|why| Status::invalid_argument(why), false),
-        (|why| Status::unauthenticated(why), false),
-        (|why| Status::internal(why), false),
-    ];
-    for (status, again) in cases {
+    for (code, again) in [
+        (Code::Unavailable, true),
+        (Code::DeadlineExceeded, true),
+        (Code::DataLoss, true),
+        (Code::InvalidArgument, false),
+        (Code::Unauthenticated, false),
+        (Code::Internal, false),
+    ] {
         let collector = Collector::start(Options::default(), move |before, _| match before {
-            0 => Err(status("été")),
+            0 => Err(Status::new(code, "été")),
             _ => taken(),
         });
         let exporter = Exporter::start(settings(&collector.endpoint(), Protocol::Grpc));
@@ -174,12 +173,12 @@ fn a_message_over_the_collectors_limit_is_cut_in_two_until_it_is_not() {
 #[test]
 fn what_a_collector_refuses_of_a_request_counts_as_refused() {
     let collector = Collector::start(Options::default(), |_, _| {
-        let mut response = ExportTraceServiceResponse::default();
-        response.partial_success = Some(ExportTracePartialSuccess {
-            rejected_spans: 4,
-            error_message: "four are too old".into(),
-        });
-        Ok(response)
+        Ok(ExportTraceServiceResponse {
+            partial_success: Some(ExportTracePartialSuccess {
+                rejected_spans: 4,
+                error_message: "four are too old".into(),
+            }),
+        })
     });
     let exporter = Exporter::start(settings(&collector.endpoint(), Protocol::Grpc));
     exporter.offer(0..10);
