@@ -62,6 +62,8 @@ step_features() {
     parts tools
     cargo hack clippy --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-rayon -p lineage-tower \
         -p lineage-validator -p launch-lineage -- -D warnings
+    # Every combination of its features would take as long as all others together.
+    cargo hack clippy --locked --each-feature -p lineage-otlp -- -D warnings
     # Hooks of tokio's that it does not promise: for finding lost epochs only.
     RUSTFLAGS="--cfg tokio_unstable" cargo test -p lineage-tokio --test a_raw_spawn_is_found_by_tokios_own_hooks --locked \
         --target-dir "$work/unstable"
