@@ -105,6 +105,14 @@ step_real() {
 
 step_example() { .ci/example.py sim "$work/example"; }
 
+# Every export is checked by scripts/check-otlp-export; deliver.py shows that it finds what is wrong, too.
+step_otlp() {
+    parts rotel
+    .ci/otlp/deliver.py "$work/otlp"
+    .ci/otlp/restart.py "$work/otlp" term
+    .ci/otlp/second.py "$work/otlp"
+}
+
 step_handoffs() { .ci/handoffs small; }
 
 step_fuzz() { fuzz/run 60; }
@@ -116,6 +124,12 @@ step_api() { scripts/public-api; }
 step_repeat() { .ci/example.py sim "$work/example" 20; }
 
 step_handoffs_20() { .ci/handoffs long "$work"; }
+
+step_otlp_rough() {
+    .ci/otlp/restart.py "$work/otlp" kill
+    .ci/otlp/restart.py "$work/otlp" gone
+    .ci/otlp/flood.py "$work/otlp"
+}
 
 # A package of its own, with its own Cargo.lock: candle's choice of cudarc's features is not that of the examples.
 step_candle() {

@@ -103,15 +103,20 @@ class Process:
         status = pathlib.Path(f"/proc/{self.child.pid}/status").read_text()
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) // 1000
 
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.child.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
 
 class Collector(Process):
-    """The official one. What it received is in its folder: traces.json, metrics.json, logs.json."""
+    """The official one. What it received is in its folder: traces.json or traces.proto, metrics.json, logs.json."""
 
-    def __init__(self, folder, memory_mib=1024):
+    def __init__(self, folder, memory_mib=1024, traces_as="json"):
         super().__init__(folder, free_ports(3))
-        self.memory_mib = memory_mib
-        for name in ("traces", "metrics", "logs"):
-            (folder / f"{name}.json").unlink(missing_ok=True)
+        self.memory_mib, self.traces_as = memory_mib, traces_as
+        self.traces = folder / f"traces.{traces_as}"
+        for file in (self.traces, folder / "metrics.json", folder / "logs.json"):
+            file.unlink(missing_ok=True)
 
     def command(self):
         return [built(), "--config", CONFIGURATION]
@@ -124,11 +129,8 @@ class Collector(Process):
             "METRICS": str(metrics),
             "FOLDER": str(self.folder),
             "MEMORY_MIB": str(self.memory_mib),
+            "TRACES_AS": self.traces_as,
         }
-
-    @property
-    def traces(self):
-        return self.folder / "traces.json"
 
     def counts(self):
         """Spans that it says it accepted, refused and wrote since it was started."""

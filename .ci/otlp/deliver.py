@@ -9,15 +9,15 @@ import subprocess
 import sys
 
 from collectors import Collector, ensure, run
-from exports import Server, build
+from exports import Server, example
 
 
 def main(folder, requests=500):
     folder = pathlib.Path(folder).resolve()
-    build()
-    for protocol, compression in (("grpc", "none"), ("http/protobuf", "gzip")):
+    example("inference_server")  # before anything waits for it
+    for protocol, compression in (("grpc", "none"), ("http", "gzip")):
         print(f"---- {protocol}, compression {compression}", flush=True)
-        here = folder / protocol.replace("/", "-")
+        here = folder / protocol
         with Collector(here) as collector:
             url = collector.grpc if protocol == "grpc" else collector.http
             with Server(here, url, protocol, int(requests), compression) as server:

@@ -2,18 +2,23 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import time
 
 from collectors import ROOT, ensure
 
-PROGRAM = ["cargo", "run", "--release", "--locked", "--quiet", "--example", "inference_server", "--"]
 CHECK = ROOT / "scripts" / "check-otlp-export"
 
 
-def build():
-    subprocess.run(["cargo", "build", "--release", "--locked", "--example", "inference_server"], cwd=ROOT, check=True)
+def example(name, package="launch-lineage"):
+    """The program of an example: built, but where LINEAGE_BUILT is set, which says that it is."""
+    if not os.environ.get("LINEAGE_BUILT"):
+        command = ["cargo", "build", "--release", "--locked", "--package", package, "--example", name]
+        subprocess.run(command, cwd=ROOT, check=True)
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    return target / "release" / "examples" / name
 
 
 class Server:
@@ -27,11 +32,11 @@ class Server:
             file.unlink(missing_ok=True)
         self.requests = requests
         self.command = [
-            *(*PROGRAM, "--gpu", "sim", "--requests", str(requests), "--arms", "0"),
+            *(example("inference_server"), "--gpu", "sim", "--requests", str(requests), "--arms", "0"),
             *("--out", str(folder), "--json", str(self.summary)),
-            *("--otlp", url, "--otlp-sent", str(self.sent)),
+            *("--otlp", url, "--otlp-spans", str(self.sent), "--otlp-protocol", protocol),
         ]
-        environment = {"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_COMPRESSION": compression}
+        environment = {"OTEL_EXPORTER_OTLP_COMPRESSION": compression}
         self.began, self.log = time.monotonic(), folder / "server.log"
         with open(self.log, "wb") as log:
             self.child = subprocess.Popen(
@@ -51,12 +56,12 @@ class Server:
         status = self.child.wait(240)
         self.seconds = time.monotonic() - self.began
         text = self.log.read_text(errors="replace")
-        ensure(status == 0, f"the server's exit status is {status}\n$ {' '.join(self.command)}\n{text}")
+        ensure(status == 0, f"the server's exit status is {status}\n$ {' '.join(map(str, self.command))}\n{text}")
         ensure("panicked" not in text, f"something panicked\n{text}")
         found = json.loads(self.summary.read_text())
         ensure(found["requests"] == self.requests, f"{found['requests']} of {self.requests} requests were answered")
         ensure((found["lost"], found["wrong"]) == (0, 0), "joins are lost or wrong")
-        self.export = found["export"]
+        self.export = found["otlp"]
         self.counters.write_text(json.dumps(self.export))
         return self
 
@@ -66,7 +71,7 @@ class Server:
 
     @property
     def lost(self):
-        return sum(self.spans["lost"].values())
+        return self.spans["lost"]
 
     def check(self, traces, *more):
         """The independent check of what came."""

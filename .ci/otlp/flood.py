@@ -10,28 +10,29 @@ import pathlib
 import subprocess
 import time
 
-from collectors import ROOT, Collector, ensure, run
+from collectors import Collector, ensure, run
+from exports import example
 
 QUEUE = 64 << 20
 
 
 def main(folder, spans=1_000_000, rate=100_000):
     spans, folder = int(spans), pathlib.Path(folder).resolve()
-    program = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "lineage-otlp", "--example", "flood", "--"]
-    subprocess.run(["cargo", "build", "--release", "--locked", "-p", "lineage-otlp", "--example", "flood"], cwd=ROOT, check=True)
+    program = example("flood", "lineage-otlp")
     for protocol in ("grpc", "http/protobuf"):
-        with Collector(folder / f"flood-{protocol.replace('/', '-')}", memory_mib=2048) as collector:
+        with Collector(folder / f"flood-{protocol.replace('/', '-')}", memory_mib=2048, traces_as="proto") as collector:
             url = collector.grpc if protocol == "grpc" else collector.http
             began = time.monotonic()
             asked = ("--endpoint", url, "--protocol", protocol, "--spans", str(spans), "--rate", str(rate), "--json")
-            done = subprocess.run([*program, *asked], cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=240)
+            done = subprocess.run([program, *asked], stdout=subprocess.PIPE, text=True, timeout=240)
             seconds = time.monotonic() - began
             ensure(done.returncode == 0, f"flood's exit status is {done.returncode}\n{done.stdout}")
-            said, counts, memory = json.loads(done.stdout), collector.counts(), collector.most_memory_mb()
-        lost, (came, twice) = sum(said["lost"].values()), written(collector.traces)
+            said, counts = json.loads(done.stdout), collector.counts()
+            memory, cpu = collector.most_memory_mb(), collector.cpu_seconds()
+        lost, (came, twice) = said["lost"], written(collector.traces)
         print(f"flood     {protocol}: {said['offered']} spans at {rate}/s, {came} came ({100 * came / spans:.2f} %) in {seconds:.1f} s, "
-              f"{lost} lost {said['lost']}, {said['refused']} refused, {twice} twice; queue at most {said['queue_bytes_most'] / 2**20:.1f} MiB; "
-              f"collector: {counts}, at most {memory} MB", flush=True)  # fmt: skip
+              f"{lost} lost ({said['lost_queue_full']} for want of room), {said['refused']} refused, {twice} twice; queue at most {said['queue_bytes_most'] / 2**20:.1f} MiB; "
+              f"collector: {counts}, at most {memory} MB, {cpu:.1f} s of processors", flush=True)  # fmt: skip
         ensure(said["offered"] == spans, "not all were offered")
         ensure(said["offered"] == said["sent"] + said["refused"] + lost, "the exporter's counts do not add up")
         ensure(counts["accepted"] == came + twice, "the collector counts otherwise than its file")
@@ -44,15 +45,45 @@ def main(folder, spans=1_000_000, rate=100_000):
 
 
 def written(path):
-    """How many different spans are in the file, and how many came once more."""
+    """How many different spans are in the file of binary requests, and how many came once more."""
     ids, count = set(), 0
     with open(path, "rb") as file:
-        for line in file:
-            for resource in json.loads(line)["resourceSpans"]:
-                for scope in resource["scopeSpans"]:
-                    count += len(scope["spans"])
-                    ids.update(bytes.fromhex(span["traceId"] + span["spanId"]) for span in scope["spans"])
+        while length := file.read(4):
+            request = memoryview(file.read(int.from_bytes(length, "big")))
+            # ExportTraceServiceRequest.resource_spans, ResourceSpans.scope_spans, ScopeSpans.spans; Span.trace_id and .span_id
+            for resource in messages(request, 1):
+                for scope in messages(resource, 2):
+                    for span in messages(scope, 2):
+                        ids.add(b"".join(next(messages(span, field)) for field in (1, 2)))
+                        count += 1
     return len(ids), count - len(ids)
+
+
+def messages(message, wanted):
+    """The fields of this number, all of them length-delimited, as protobuf's encoding has them."""
+    at = 0
+    while at < len(message):
+        tag, at = varint(message, at)
+        kind = tag & 7
+        if kind == 0:
+            _, at = varint(message, at)
+        elif kind == 2:
+            length, at = varint(message, at)
+            if tag >> 3 == wanted:
+                yield message[at : at + length]
+            at += length
+        else:
+            at += {1: 8, 5: 4}[kind]
+
+
+def varint(message, at):
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
 
 
 run(main)

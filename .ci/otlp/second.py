@@ -10,14 +10,14 @@ import pathlib
 import time
 
 from collectors import Collector, Rotel, ensure, run
-from exports import Server, build
+from exports import Server, example
 
 
 def main(folder, requests=100):
     folder = pathlib.Path(folder).resolve()
-    build()
-    for protocol, compression in (("grpc", "gzip"), ("http/protobuf", "gzip")):
-        here = folder / f"rotel-{protocol.replace('/', '-')}"
+    example("inference_server")  # before anything waits for it
+    for protocol, compression in (("grpc", "gzip"), ("http", "gzip")):
+        here = folder / f"rotel-{protocol}"
         with Collector(here) as collector:
             with Rotel(here, collector.grpc) as rotel:
                 url = rotel.grpc if protocol == "grpc" else rotel.http
