@@ -11,6 +11,8 @@ use lineage_core::hook::{CallLeft, call_entered, call_left, now};
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::observation::{ApiDomain, CarrierKind, OperationsDue};
 use lineage_core::{Epoch, Lineage, raw};
+use lineage_otlp::raw::{Origin, Pipeline, Settings};
+use lineage_otlp::{Protocol, Signal};
 use lineage_tokio::{FutureExt as _, LineageExt as _};
 use tracing_subscriber::prelude::*;
 
@@ -32,6 +34,7 @@ pub const ALL: &[&str] = &[
     "take_current_along",
     "declare_retire",
     "send_open",
+    "offer_for_export",
     "span_enter_exit_registry",
     "span_enter_exit_lineage",
     "span_new_close_registry",
@@ -90,6 +93,7 @@ pub fn run(step: &str, measure: Measure) {
                 Carrier::new(&epoch, CarrierKind::Envelope).open(),
             ))
         }),
+        "offer_for_export" => offer(&mut work),
         _ => spans(step, &lineage, &mut work),
     }
 }
@@ -111,6 +115,18 @@ fn callback() {
         exited: Some(HostNanos(now())),
     };
     call_left(&snapshot, black_box(&call));
+}
+
+/// A kernel's span, encoded, is put into a batch; each 3,000th of them begins another one. There is no collector.
+fn offer(work: &mut dyn FnMut(&mut dyn FnMut())) {
+    let mut settings = Settings::default();
+    settings
+        .endpoint("http://127.0.0.1:1")
+        .protocol(Protocol::Grpc)
+        .on_problem(|_| ());
+    let pipeline = Pipeline::start(&settings, &Origin::default()).expect("a thread");
+    let span = [0x5a; 350];
+    work(&mut || assert!(pipeline.offer(Signal::Traces, black_box(&span))));
 }
 
 fn spans(step: &str, lineage: &Lineage, work: &mut dyn FnMut(&mut dyn FnMut())) {
