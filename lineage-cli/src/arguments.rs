@@ -34,6 +34,9 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Say what a fault code means, why it matters, how it comes about, and how to find and mend it
     Explain(Explain),
+    /// Launch kernels of your lengths on a model of a GPU, and see who waits for whom, and why
+    #[command(after_help = LAB_HELP)]
+    Lab(Lab),
     /// Print the JSON Schema of an output, or of a ledger's lines
     Schema {
         /// Which
@@ -65,6 +68,8 @@ pub(crate) enum Described {
     Show,
     /// The object of `lineage doctor --json`
     Doctor,
+    /// The object of `lineage lab --json`
+    Lab,
 }
 
 #[derive(Debug, Args)]
@@ -153,6 +158,94 @@ pub(crate) struct Doctor {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const LAB_HELP: &str = "\
+What the columns mean, all in µs:
+  called    the launch call begins: when the call before it returned
+  enqueued  the call has put the kernel into its queue, and returns: called + host,
+            and later where the queue was full
+  started   the later of enqueued and the end of what the kernel has to wait for
+  ended     started + gpu
+  waited    what is between the call and the start, beside the host's own time
+  for       behind N: launch N, before it in its stream or in the graph
+            channel: N: launch N of another stream, ahead of it in their channel
+            queue full: room in the queue
+
+Try:
+  lineage lab --host 3 --gpu 8 --launches 4      the host runs ahead of the device
+  lineage lab --host 8 --gpu 2 --launches 4      the device waits for the host
+  lineage lab --host 8 --gpu 1 --launches 4      half the kernel, and hardly sooner
+  lineage lab --host 8 --gpu 2 --launches 4 --graph            one call for all four
+  lineage lab --host 1 --gpu 10 --streams 2 --channels 1 --depth-first
+                                                 streams that share a channel
+  lineage lab --host 1 --gpu 10 --launches 8 --depth 2         a queue that is full";
+
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    /// Host time of each launch call, in µs
+    #[arg(long, default_value = "3", value_name = "US", value_parser = micros)]
+    host: u64,
+
+    /// How long each kernel runs, in µs
+    #[arg(long, default_value = "8", value_name = "US", value_parser = micros)]
+    gpu: u64,
+
+    /// How many kernels are launched, one after the other
+    #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) launches: u32,
+
+    /// Over how many streams, in turn; kernels of one stream follow each other, those of several may overlap
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) streams: u32,
+
+    /// On how many hardware channels the streams are; streams that share one leave it in order; 0: each has its own
+    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub(crate) channels: u32,
+
+    /// How many kernels a channel's queue holds, beside the one that runs; a full one blocks the call
+    #[arg(long, default_value_t = 1_024, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) depth: u32,
+
+    /// Launch all kernels of the first stream, then all of the second, instead of in turn
+    #[arg(long)]
+    pub(crate) depth_first: bool,
+
+    /// Launch all kernels as one graph, in one call
+    #[arg(long)]
+    pub(crate) graph: bool,
+
+    /// Print one JSON object instead of text; `lineage schema lab` describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Lab {
+    pub(crate) const fn host_ns(&self) -> u64 {
+        self.host
+    }
+
+    pub(crate) const fn gpu_ns(&self) -> u64 {
+        self.gpu
+    }
+}
+
+/// A time in µs, with up to three decimals, as ns.
+fn micros(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 1_000_000_000;
+    let wrong =
+        || "a number of µs is wanted, from 0 to 1000000000, with up to three decimals".to_owned();
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 3 {
+        return Err(wrong());
+    }
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let decimals: u64 = format!("{decimals:0<3}").parse().map_err(|_| wrong())?;
+    if whole > MOST {
+        return Err(wrong());
+    }
+    Ok(whole * 1_000 + decimals)
 }
 
 fn fault_code(text: &str) -> Result<FaultCode, String> {

@@ -6,6 +6,7 @@ mod arguments;
 mod doctor;
 mod explain;
 mod input;
+mod lab;
 mod schema;
 mod shell;
 mod show;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Validate(validate) => validate::run(&validate, &mut terminal),
         Command::Show(show) => show::run(&show, &mut terminal),
         Command::Doctor(doctor) => doctor::run(&doctor, &mut terminal),
+        Command::Lab(lab) => lab::run(&lab, &mut terminal),
         Command::Explain(explain) => explain::run(&explain, &mut terminal),
         Command::Schema { of } => schema::run(of, &mut terminal),
         Command::Completions { shell } => shell::completions(shell, &mut terminal),

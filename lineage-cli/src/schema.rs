@@ -10,6 +10,7 @@ pub(crate) fn run(of: Described, terminal: &mut Terminal) -> u8 {
         Described::Ledger => include_str!("../schema/ledger.schema.json"),
         Described::Validate => include_str!("../schema/validate.schema.json"),
         Described::Show => include_str!("../schema/show.schema.json"),
+        Described::Lab => include_str!("../schema/lab.schema.json"),
         Described::Doctor => include_str!("../schema/doctor.schema.json"),
     });
     FINE

@@ -30,6 +30,7 @@ fn each_shell_has_a_script_that_knows_the_subcommands() {
             "show",
             "doctor",
             "explain",
+            "lab",
             "schema",
             "epochs-from",
         ] {
@@ -52,6 +53,7 @@ fn each_subcommand_has_a_man_page() {
         "show",
         "doctor",
         "explain",
+        "lab",
         "schema",
         "completions",
         "man",

@@ -52,6 +52,20 @@ fn what_the_doctor_prints_is_documented() {
 }
 
 #[test]
+fn what_the_lab_prints_is_documented() {
+    for more in [
+        &[][..],
+        &["--graph"],
+        &["--depth", "1", "--channels", "1", "--streams", "2"],
+    ] {
+        let ran = run(lineage().args(["lab", "--json"]).args(more));
+        let objects = ran.objects();
+        assert_eq!(objects.len(), 1);
+        assert_fits(&schema("lab"), &objects[0]);
+    }
+}
+
+#[test]
 fn the_lines_of_a_ledger_are_documented() {
     let schema = schema("ledger");
     let ledger = String::from_utf8(faulty()).expect("UTF-8");
