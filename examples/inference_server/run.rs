@@ -217,10 +217,12 @@ impl<'a> Setting<'a> {
 
     fn start(&self, builder: LineageBuilder) -> Result<Lineage, CannotRun> {
         let lineage = builder.start().map_err(|error| {
-            CannotRun::new(
-                format!("lineage does not start: {error}"),
-                format!("see that {} has room for the ledger", self.out.display()),
-            )
+            let room = format!("see that {} has room for the ledger", self.out.display());
+            let next = match self.options.otlp {
+                Some(_) => format!("mend what --otlp or the OTEL_… variables say, or {room}"),
+                None => room,
+            };
+            CannotRun::new(format!("lineage does not start: {error}"), next)
         })?;
         self.subscriber
             .use_layer(lineage.layer())
