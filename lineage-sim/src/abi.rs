@@ -169,6 +169,7 @@ pub const OPERATION_COPY_HOST_TO_DEVICE: u32 = 1;
 pub const OPERATION_COPY_DEVICE_TO_HOST: u32 = 2;
 pub const OPERATION_COPY_DEVICE_TO_DEVICE: u32 = 3;
 pub const OPERATION_SET: u32 = 4;
+pub const OPERATION_COPY_PEER: u32 = 5;
 
 /// The truth about one operation. Times are nanoseconds of the model's clock.
 #[repr(C)]

@@ -110,6 +110,13 @@ pub struct Config {
     pub model: Settings,
 }
 
+/// The most devices that the simulated driver has.
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "there is no gpu elsewhere")
+)]
+const MOST_DEVICES: u32 = 16;
+
 /// What [`Gpu::truth`](crate::Gpu::truth) keeps of a long run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -241,7 +248,9 @@ impl Config {
             activity_enable_fails_with: self.activity_enable_fails_with.unwrap_or(0),
             activity_buffer_limit_bytes: self.activity_buffer_limit_bytes.unwrap_or(u64::MAX),
             truth_capacity: self.truth_capacity as u64,
-            model: self.model,
+            model: self
+                .model
+                .devices(self.model.devices.clamp(1, MOST_DEVICES)),
         }
     }
 }

@@ -364,6 +364,7 @@ fn operation(raw: &abi::RawOperation, call_end_ns: Option<u64>, names: &mut Name
             abi::OPERATION_COPY_HOST_TO_DEVICE => OperationKind::CopyHostToDevice,
             abi::OPERATION_COPY_DEVICE_TO_HOST => OperationKind::CopyDeviceToHost,
             abi::OPERATION_COPY_DEVICE_TO_DEVICE => OperationKind::CopyDeviceToDevice,
+            abi::OPERATION_COPY_PEER => OperationKind::CopyPeer,
             _ => OperationKind::Set,
         },
         name: (!raw.name.is_null()).then(|| names.get(raw.name, raw.name_bytes)),

@@ -45,6 +45,8 @@ pub enum OperationKind {
     CopyDeviceToHost,
     /// A copy inside the device.
     CopyDeviceToDevice,
+    /// A copy from one device to another.
+    CopyPeer,
     /// A set (memset).
     Set,
 }

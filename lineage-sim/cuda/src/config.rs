@@ -47,6 +47,9 @@ pub(crate) fn model() -> &'static Settings {
     &config().model
 }
 
+/// The most devices that there can be.
+pub(crate) const MOST_DEVICES: usize = 16;
+
 /// Whether time advances by modelled costs only.
 pub(crate) fn is_virtual() -> bool {
     matches!(config().model.clock, Clock::Virtual)

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use lineage_sim_model::Place;
 
-use crate::config::config;
+use crate::config::{MOST_DEVICES, config};
 use crate::handles::HandleNumber;
+use crate::objects::Context;
 use crate::result;
 use crate::sync::{read, write};
 
@@ -40,19 +41,28 @@ pub(crate) struct Allocation {
     pub(crate) kind: Kind,
     /// The context with which it goes.
     pub(crate) context: HandleNumber,
+    /// That context's device.
+    pub(crate) device: u32,
 }
 
 static TABLE: RwLock<BTreeMap<u64, Allocation>> = RwLock::new(BTreeMap::new());
-static DEVICE_BYTES: AtomicU64 = AtomicU64::new(0);
+/// What is taken of each device.
+static DEVICE_BYTES: [AtomicU64; MOST_DEVICES] = [const { AtomicU64::new(0) }; MOST_DEVICES];
+
+fn taken_of(device: u32) -> &'static AtomicU64 {
+    // Devices are counted up to `MOST_DEVICES` by the loader.
+    &DEVICE_BYTES[device as usize % MOST_DEVICES]
+}
 
 /// Allocates zeroed memory and enters it into the table.
-pub(crate) fn allocate(bytes: u64, kind: Kind, context: HandleNumber) -> Result<u64, u32> {
+pub(crate) fn allocate(bytes: u64, kind: Kind, context: &Context) -> Result<u64, u32> {
+    let (context, device) = (context.number, context.device);
     if bytes == 0 {
         return Err(result::INVALID_VALUE);
     }
     if kind.is_device() {
         let limit = config().memory_bytes;
-        let taken = DEVICE_BYTES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+        let taken = taken_of(device).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
             taken.checked_add(bytes).filter(|sum| *sum <= limit)
         });
         if taken.is_err() {
@@ -61,7 +71,7 @@ pub(crate) fn allocate(bytes: u64, kind: Kind, context: HandleNumber) -> Result<
     }
     let refused = || {
         if kind.is_device() {
-            DEVICE_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+            taken_of(device).fetch_sub(bytes, Ordering::Relaxed);
         }
         result::OUT_OF_MEMORY
     };
@@ -78,6 +88,7 @@ pub(crate) fn allocate(bytes: u64, kind: Kind, context: HandleNumber) -> Result<
             bytes,
             kind,
             context,
+            device,
         },
     );
     Ok(address)
@@ -91,7 +102,7 @@ pub(crate) fn free(address: u64) -> Result<(), u32> {
     };
     drop(table);
     if allocation.kind.is_device() {
-        DEVICE_BYTES.fetch_sub(allocation.bytes, Ordering::Relaxed);
+        taken_of(allocation.device).fetch_sub(allocation.bytes, Ordering::Relaxed);
     }
     if allocation.kind != Kind::Registered
         && let Some(layout) = layout(allocation.bytes)
@@ -119,7 +130,7 @@ pub(crate) fn free_all_of(context: HandleNumber) {
 }
 
 /// Enters memory of the program's own as pinned.
-pub(crate) fn register(address: u64, bytes: u64, context: HandleNumber) -> Result<(), u32> {
+pub(crate) fn register(address: u64, bytes: u64, context: &Context) -> Result<(), u32> {
     if address == 0 || bytes == 0 {
         return Err(result::INVALID_VALUE);
     }
@@ -131,7 +142,8 @@ pub(crate) fn register(address: u64, bytes: u64, context: HandleNumber) -> Resul
         Allocation {
             bytes,
             kind: Kind::Registered,
-            context,
+            context: context.number,
+            device: context.device,
         },
     );
     Ok(())
@@ -208,14 +220,17 @@ pub(crate) fn totals() -> (u64, u64) {
         .values()
         .filter(|allocation| allocation.kind.is_device())
         .count();
-    (count as u64, DEVICE_BYTES.load(Ordering::Relaxed))
+    let bytes = DEVICE_BYTES
+        .iter()
+        .map(|taken| taken.load(Ordering::Relaxed));
+    (count as u64, bytes.sum())
 }
 
-/// Free and total bytes of the device.
-pub(crate) fn information() -> (u64, u64) {
+/// Free and total bytes of a device.
+pub(crate) fn information(device: u32) -> (u64, u64) {
     let total = config().memory_bytes;
     (
-        total - DEVICE_BYTES.load(Ordering::Relaxed).min(total),
+        total - taken_of(device).load(Ordering::Relaxed).min(total),
         total,
     )
 }

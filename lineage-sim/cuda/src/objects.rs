@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use lineage_sim_model::{OperationKey, StreamKey};
 
 use crate::abi::RawParameter;
+use crate::config::MOST_DEVICES;
 use crate::device::{self, Entry, Item};
 use crate::handles::{Handle, HandleNumber, Registry, handle};
 use crate::result;
@@ -33,6 +34,7 @@ static NEXT_CONTEXT_ID: AtomicU32 = AtomicU32::new(1);
 pub(crate) struct Context {
     pub(crate) number: HandleNumber,
     pub(crate) id: u32,
+    pub(crate) device: u32,
     pub(crate) flags: AtomicU32,
     /// The error that a failed operation left: every later call in this context returns it.
     error: Arc<AtomicU32>,
@@ -43,7 +45,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn create(flags: u32) -> Arc<Self> {
+    pub(crate) fn create(device: u32, flags: u32) -> Arc<Self> {
         let id = NEXT_CONTEXT_ID.fetch_add(1, Ordering::Relaxed);
         let number = CONTEXTS.reserve();
         let error = Arc::new(AtomicU32::new(0));
@@ -59,13 +61,14 @@ impl Context {
             number,
             id,
             StreamOrder::Legacy,
-            0,
-            0,
+            (0, 0),
             error.clone(),
+            device,
         ));
         let context = Arc::new(Self {
             number,
             id,
+            device,
             flags: AtomicU32::new(flags),
             error,
             default_stream,
@@ -97,9 +100,9 @@ impl Context {
             self.number,
             self.id,
             mode,
-            flags,
-            priority,
+            (flags, priority),
             error,
+            self.device,
         ))
     }
 
@@ -125,6 +128,7 @@ pub(crate) struct Stream {
     pub(crate) id: u32,
     pub(crate) context: HandleNumber,
     pub(crate) context_id: u32,
+    pub(crate) device: u32,
     pub(crate) flags: u32,
     pub(crate) priority: AtomicI32,
     /// The context's sticky error.
@@ -137,17 +141,18 @@ impl Stream {
         context: HandleNumber,
         context_id: u32,
         mode: StreamOrder,
-        flags: u32,
-        priority: i32,
+        (flags, priority): (u32, i32),
         error: Arc<AtomicU32>,
+        device: u32,
     ) -> Self {
-        let key = device::add_stream(mode, 0, context_id, priority);
+        let key = device::add_stream(mode, device, context_id, priority);
         let priority = AtomicI32::new(priority);
         Self {
             key,
             id,
             context,
             context_id,
+            device,
             flags,
             priority,
             error,
@@ -341,18 +346,26 @@ pub(crate) fn pop_current_context() -> Option<HandleNumber> {
         .flatten()
 }
 
-/// The primary context and how often it is retained.
+/// The primary context of a device and how often it is retained.
 pub(crate) struct Primary {
     pub(crate) context: Option<Arc<Context>>,
     pub(crate) retained: u32,
     pub(crate) flags: u32,
 }
 
-pub(crate) static PRIMARY: Mutex<Primary> = Mutex::new(Primary {
-    context: None,
-    retained: 0,
-    flags: 0,
-});
+static PRIMARY: [Mutex<Primary>; MOST_DEVICES] = [const {
+    Mutex::new(Primary {
+        context: None,
+        retained: 0,
+        flags: 0,
+    })
+}; MOST_DEVICES];
+
+/// What is known of a device's primary context.
+pub(crate) fn primary(device: u32) -> MutexGuard<'static, Primary> {
+    // Devices are counted up to `MOST_DEVICES` by the loader.
+    lock(&PRIMARY[device as usize % MOST_DEVICES])
+}
 
 /// Takes a context and everything in it away.
 pub(crate) fn destroy_context(context: &Arc<Context>) {

@@ -55,7 +55,7 @@ settings! {
     virtual_start_ns: u64 = 1_000_000_000;
     /// What chance is drawn from, where a setting leaves something to chance. Default: 1.
     seed: u64 = 1;
-    /// How many devices there are. Default: 1.
+    /// How many devices there are; the simulated driver has 16 at most. Default: 1.
     devices: u32 = 1;
 
     /// Channels of each device, on which streams are put in turn. More streams than channels

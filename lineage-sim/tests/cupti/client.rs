@@ -16,6 +16,7 @@ pub const RUNTIME: u32 = 5;
 pub const CONTEXT: u32 = 9;
 pub const CONCURRENT_KERNEL: u32 = 10;
 pub const OVERHEAD: u32 = 17;
+pub const MEMCPY2: u32 = 22;
 pub const STREAM: u32 = 37;
 pub const SYNCHRONIZATION: u32 = 38;
 pub const EXTERNAL_CORRELATION: u32 = 39;
@@ -83,6 +84,14 @@ pub enum Record {
         stream: u32,
         count: u64,
     },
+    PeerCopy {
+        bytes: u64,
+        start: u64,
+        end: u64,
+        correlation: u32,
+        /// Source and target.
+        devices: [u32; 2],
+    },
     Set {
         value: u32,
         bytes: u64,
@@ -109,6 +118,7 @@ impl Record {
             | Self::External { correlation, .. }
             | Self::Kernel { correlation, .. }
             | Self::Overhead { correlation, .. }
+            | Self::PeerCopy { correlation, .. }
             | Self::Copy { correlation, .. }
             | Self::Set { correlation, .. }
             | Self::Synchronization { correlation, .. } => *correlation,
@@ -278,6 +288,13 @@ fn decode(record: *const u8, is_13: bool) -> Record {
             correlation: at!(44, u32),
             runtime_correlation: at!(48, u32),
             count: at!(88, u64),
+        },
+        MEMCPY2 => Record::PeerCopy {
+            bytes: at!(8, u64),
+            start: at!(16, u64),
+            end: at!(24, u64),
+            devices: [at!(44, u32), at!(52, u32)],
+            correlation: at!(60, u32),
         },
         MEMSET => Record::Set {
             value: at!(4, u32),

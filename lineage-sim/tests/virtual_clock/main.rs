@@ -21,6 +21,7 @@ mod a_wait_that_nothing_can_end_is_an_error;
 mod costs_of_the_host_are_recorded;
 mod fences_cost_more_for_threads_that_sleep;
 mod records_tell_of_channels_and_doorbells;
+mod several_devices_are_apart;
 mod the_queue_is_as_worked_out_by_hand;
 mod the_same_seed_gives_the_same_records;
 mod the_truth_keeps_what_it_is_told_to;

@@ -14,6 +14,8 @@ pub(crate) mod kind {
     pub(crate) const CONTEXT: u32 = 9;
     pub(crate) const CONCURRENT_KERNEL: u32 = 10;
     pub(crate) const OVERHEAD: u32 = 17;
+    /// Copies between devices.
+    pub(crate) const MEMCPY2: u32 = 22;
     pub(crate) const STREAM: u32 = 37;
     pub(crate) const SYNCHRONIZATION: u32 = 38;
     pub(crate) const EXTERNAL_CORRELATION: u32 = 39;

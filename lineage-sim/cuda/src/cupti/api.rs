@@ -140,6 +140,8 @@ pub(crate) mod runtime {
         function(269, c"cudaLaunchCooperativeKernel_v9000");
     pub(crate) const COPY: Function = function(31, c"cudaMemcpy_v3020");
     pub(crate) const COPY_ASYNC: Function = function(41, c"cudaMemcpyAsync_v3020");
+    pub(crate) const COPY_PEER: Function = function(160, c"cudaMemcpyPeer_v4000");
+    pub(crate) const COPY_PEER_ASYNC: Function = function(161, c"cudaMemcpyPeerAsync_v4000");
     pub(crate) const SET: Function = function(49, c"cudaMemset_v3020");
     pub(crate) const SET_ASYNC: Function = function(51, c"cudaMemsetAsync_v3020");
 }

@@ -148,9 +148,9 @@ functions! {
 
     fn cuptiGetDeviceId(context: *mut c_void, device_id: *mut u32) {
         let number = if context.is_null() { current_context_number() } else { context.addr() as u64 };
-        check(CONTEXTS.get_number(number).is_some(), result::INVALID_DEVICE)?;
+        let context = CONTEXTS.get_number(number).ok_or(result::INVALID_DEVICE)?;
         // SAFETY: the client's pointer.
-        unsafe { put(device_id, 0) }
+        unsafe { put(device_id, context.device) }
     }
 
     fn cuptiGetContextId(context: *mut c_void, context_id: *mut u32) {

@@ -44,6 +44,7 @@ pub(crate) fn size_of_kind(of: u32) -> Option<usize> {
                 96
             }
         }
+        kind::MEMCPY2 => 96,
         kind::MEMSET => {
             if new {
                 104
@@ -151,6 +152,8 @@ pub(crate) enum Shape {
         target_kind: u8,
         asynchronous: bool,
         bytes: u64,
+        /// Source and target of a copy between devices.
+        peers: Option<[Peer; 2]>,
     },
     Set {
         value: u32,
@@ -158,6 +161,13 @@ pub(crate) enum Shape {
         asynchronous: bool,
         memory_kind: u16,
     },
+}
+
+/// One side of a copy between devices.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) device: u32,
+    pub(crate) context_id: u32,
 }
 
 /// The record of an operation, from the call that asks for it to the operation's end.
@@ -200,7 +210,8 @@ impl DeviceRecord {
     pub(crate) fn open(thread: &ThreadState, owner: &Owner, shape: Shape) -> Option<Self> {
         let kind = match &shape {
             Shape::Kernel { kind, .. } => *kind,
-            Shape::Copy { .. } => kind::MEMCPY,
+            Shape::Copy { peers: None, .. } => kind::MEMCPY,
+            Shape::Copy { peers: Some(_), .. } => kind::MEMCPY2,
             Shape::Set { .. } => kind::MEMSET,
         };
         let slot = Sink::of(&thread.sink).open(size_of_kind(kind)?)?;
@@ -318,11 +329,13 @@ impl DeviceRecord {
             target_kind,
             asynchronous,
             bytes,
+            peers,
         } = &self.shape
         else {
             return;
         };
         let mut writer = Writer(place);
+        // What both records have in common.
         writer.u32(0, kind::MEMCPY);
         writer.u8(4, *copy_kind);
         writer.u8(5, *source_kind);
@@ -333,6 +346,17 @@ impl DeviceRecord {
         writer.u32(32, self.device);
         writer.u32(36, self.context_id);
         writer.u32(40, self.stream_id);
+        if let Some([source, target]) = peers {
+            writer.u32(0, kind::MEMCPY2);
+            writer.u32(44, source.device);
+            writer.u32(48, source.context_id);
+            writer.u32(52, target.device);
+            writer.u32(56, target.context_id);
+            writer.u32(60, self.correlation_id);
+            writer.u32(84, self.channel + 1);
+            writer.u32(88, CHANNEL_COPY);
+            return;
+        }
         writer.u32(44, self.correlation_id);
         writer.u32(48, self.runtime_correlation_id);
         writer.u32(76, self.channel + 1);
@@ -403,7 +427,12 @@ pub(crate) fn write_synchronization(thread: &ThreadState, record: &Synchronizati
     });
 }
 
-pub(crate) fn write_context(thread: &ThreadState, context_id: u32, default_stream_id: u32) {
+pub(crate) fn write_context(
+    thread: &ThreadState,
+    context_id: u32,
+    device: u32,
+    default_stream_id: u32,
+) {
     let Some(bytes) = size_of_kind(kind::CONTEXT) else {
         return;
     };
@@ -411,7 +440,7 @@ pub(crate) fn write_context(thread: &ThreadState, context_id: u32, default_strea
         let mut writer = Writer(place);
         writer.u32(0, kind::CONTEXT);
         writer.u32(4, context_id);
-        writer.u32(8, 0);
+        writer.u32(8, device);
         // CUPTI_ACTIVITY_COMPUTE_API_CUDA
         writer.u16(12, 1);
         writer.u16(14, default_stream_id as u16);
@@ -528,6 +557,7 @@ pub(crate) fn copy_kind(operation: u32) -> u8 {
     match operation {
         abi::OPERATION_COPY_HOST_TO_DEVICE => 1,
         abi::OPERATION_COPY_DEVICE_TO_HOST => 2,
+        abi::OPERATION_COPY_PEER => 10,
         _ => 8,
     }
 }

@@ -11,9 +11,7 @@ use crate::cupti::time;
 use crate::driver::general::check_device;
 use crate::driver::{Out, driver_functions};
 use crate::handles::{Handle, handle};
-use crate::objects::{
-    self, CONTEXTS, Context, PRIMARY, current_context, current_context_even_if_failed,
-};
+use crate::objects::{self, CONTEXTS, Context, current_context, current_context_even_if_failed};
 use crate::result;
 use crate::sync::lock;
 
@@ -24,20 +22,20 @@ pub(crate) const LEAST_PRIORITY: i32 = 0;
 pub(crate) const GREATEST_PRIORITY: i32 = -5;
 
 fn create(call: &Call<'_>, place: Out<Handle>, flags: u32, device: c_int) -> Result<(), u32> {
-    check_device(device)?;
+    let device = check_device(device)?;
     place.check()?;
     if flags & !FLAGS != 0 {
         return Err(result::INVALID_VALUE);
     }
-    let context = open(call, flags);
+    let context = open(call, device, flags);
     objects::push_current_context(context.number);
     place.put(handle(context.number))
 }
 
-fn open(call: &Call<'_>, flags: u32) -> Arc<Context> {
-    let context = Context::create(flags);
+fn open(call: &Call<'_>, device: u32, flags: u32) -> Arc<Context> {
+    let context = Context::create(device, flags);
     if activity::is_enabled(kind::CONTEXT) {
-        records::write_context(call.thread, context.id, context.default_stream.id);
+        records::write_context(call.thread, context.id, device, context.default_stream.id);
     }
     context
 }
@@ -88,11 +86,11 @@ pub(crate) fn synchronization_start_ns() -> u64 {
 
 driver_functions! {
     fn cuDevicePrimaryCtxRetain [386, Asks::Nothing] (call, context: Out<Handle>, device: c_int) {
-        check_device(device)?;
+        let device = check_device(device)?;
         context.check()?;
-        let mut primary = lock(&PRIMARY);
+        let mut primary = objects::primary(device);
         let flags = primary.flags;
-        let number = primary.context.get_or_insert_with(|| open(call, flags)).number;
+        let number = primary.context.get_or_insert_with(|| open(call, device, flags)).number;
         primary.retained += 1;
         context.put(handle(number))
     }
@@ -106,8 +104,7 @@ driver_functions! {
     }
 
     fn cuDevicePrimaryCtxReset_v2 [545, Asks::Nothing] (_, device: c_int) {
-        check_device(device)?;
-        let context = lock(&PRIMARY).context.take();
+        let context = objects::primary(check_device(device)?).context.take();
         if let Some(context) = context {
             objects::destroy_context(&context);
         }
@@ -115,18 +112,17 @@ driver_functions! {
     }
 
     fn cuDevicePrimaryCtxGetState [392, Asks::Nothing] (_, device: c_int, flags: Out<u32>, active: Out<c_int>) {
-        check_device(device)?;
-        let primary = lock(&PRIMARY);
+        let primary = objects::primary(check_device(device)?);
         flags.put(primary.flags)?;
         active.put(primary.context.is_some().into())
     }
 
     fn cuDevicePrimaryCtxSetFlags_v2 [546, Asks::Nothing] (_, device: c_int, flags: u32) {
-        check_device(device)?;
+        let device = check_device(device)?;
         if flags & !FLAGS != 0 {
             return Err(result::INVALID_VALUE);
         }
-        let mut primary = lock(&PRIMARY);
+        let mut primary = objects::primary(device);
         primary.flags = flags;
         if let Some(context) = &primary.context {
             context.flags.store(flags, Ordering::Relaxed);
@@ -154,7 +150,7 @@ driver_functions! {
 
     fn cuCtxDestroy_v2 [322, Asks::Nothing] (_, context: Handle) {
         let context = CONTEXTS.get(context).ok_or(result::INVALID_CONTEXT)?;
-        let is_primary = lock(&PRIMARY).context.as_ref().is_some_and(|primary| primary.id == context.id);
+        let is_primary = objects::primary(context.device).context.as_ref().is_some_and(|primary| primary.id == context.id);
         if is_primary {
             return Err(result::INVALID_CONTEXT);
         }
@@ -190,8 +186,7 @@ driver_functions! {
     }
 
     fn cuCtxGetDevice [16, Asks::Nothing] (_, device: Out<c_int>) {
-        current_context_even_if_failed()?;
-        device.put(0)
+        device.put(current_context_even_if_failed()?.device as c_int)
     }
 
     fn cuCtxGetFlags [391, Asks::Nothing] (_, flags: Out<u32>) {
@@ -268,8 +263,7 @@ driver_functions! {
 }
 
 fn release(device: c_int) -> Result<(), u32> {
-    check_device(device)?;
-    let mut primary = lock(&PRIMARY);
+    let mut primary = objects::primary(check_device(device)?);
     if primary.retained == 0 {
         return Err(result::INVALID_CONTEXT);
     }

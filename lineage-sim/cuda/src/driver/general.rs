@@ -3,17 +3,24 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::call::{self, Asks};
-use crate::config::{config, is_configured};
+use crate::config::{config, is_configured, model};
 use crate::driver::{Out, Text, driver_functions, simulated, unsupported};
 use crate::{device, objects, result};
 
 const NAME: &[u8] = b"Simulated GPU (lineage-sim)\0";
-const UUID: [u8; 16] = *b"lineage-sim-gpu0";
-const PCI_BUS_ID: &[u8] = b"0000:01:00.0\0";
 
-pub(crate) fn check_device(number: c_int) -> Result<(), u32> {
-    if number == 0 {
-        Ok(())
+/// Each device's own: the last letter counts them.
+fn uuid(device: u32) -> [u8; 16] {
+    let mut uuid = *b"lineage-sim-gpu0";
+    uuid[15] += device as u8;
+    uuid
+}
+
+/// The device that a number means.
+pub(crate) fn check_device(number: c_int) -> Result<u32, u32> {
+    let number = u32::try_from(number).map_err(|_| result::INVALID_DEVICE)?;
+    if number < model().devices {
+        Ok(number)
     } else {
         Err(result::INVALID_DEVICE)
     }
@@ -52,7 +59,10 @@ fn attribute(number: u32) -> Result<i32, u32> {
         13 => 1_980_000,
         14 => 512,
         15 => 1,
-        16 => 132,
+        16 => match model().multiprocessors {
+            0 => 132,
+            count => count as i32,
+        },
         // Can map host memory, concurrent kernels, error correction, PCI bus, memory clock and width, second-level cache.
         19 | 31 | 32 | 33 => 1,
         36 => 2_619_000,
@@ -131,12 +141,11 @@ driver_functions! {
     }
 
     fn cuDeviceGetCount [4, Asks::Nothing] (_, count: Out<c_int>) {
-        count.put(1)
+        count.put(model().devices as c_int)
     }
 
     fn cuDeviceGet [3, Asks::Nothing] (_, device: Out<c_int>, ordinal: c_int) {
-        check_device(ordinal)?;
-        device.put(0)
+        device.put(check_device(ordinal)? as c_int)
     }
 
     fn cuDeviceGetName [5, Asks::Nothing] (_, name: Out<c_char>, bytes: c_int, device: c_int) {
@@ -145,18 +154,17 @@ driver_functions! {
     }
 
     fn cuDeviceGetPCIBusId [332, Asks::Nothing] (_, id: Out<c_char>, bytes: c_int, device: c_int) {
-        check_device(device)?;
-        copy_text(PCI_BUS_ID, id, bytes)
+        let device = check_device(device)?;
+        let text = format!("0000:{:02X}:00.0\0", device + 1);
+        copy_text(text.as_bytes(), id, bytes)
     }
 
     fn cuDeviceGetUuid [482, Asks::Nothing] (_, uuid: Out<[u8; 16]>, device: c_int) {
-        check_device(device)?;
-        uuid.put(UUID)
+        uuid.put(self::uuid(check_device(device)?))
     }
 
     fn cuDeviceGetUuid_v2 [647, Asks::Nothing] (_, uuid: Out<[u8; 16]>, device: c_int) {
-        check_device(device)?;
-        uuid.put(UUID)
+        uuid.put(self::uuid(check_device(device)?))
     }
 
     fn cuDeviceTotalMem_v2 [259, Asks::Nothing] (_, bytes: Out<usize>, device: c_int) {
@@ -166,7 +174,11 @@ driver_functions! {
 
     fn cuDeviceGetAttribute [9, Asks::Nothing] (_, value: Out<c_int>, number: u32, device: c_int) {
         check_device(device)?;
-        value.put(attribute(number)?)
+        value.put(match number {
+            // CU_DEVICE_ATTRIBUTE_PCI_BUS_ID
+            33 => device + 1,
+            _ => attribute(number)?,
+        })
     }
 
     fn cuDeviceComputeCapability [6, Asks::Nothing] (_, major: Out<c_int>, minor: Out<c_int>, device: c_int) {

@@ -19,10 +19,10 @@ const POOL: u64 = 0x0c06_0000_0010;
 /// Allocates; when there is not enough, once more after all frees that streams still hold.
 fn allocate(bytes: usize, kind: Kind) -> Result<u64, u32> {
     let context = current_context()?;
-    match memory::allocate(bytes as u64, kind, context.number) {
+    match memory::allocate(bytes as u64, kind, &context) {
         Err(result::OUT_OF_MEMORY) => {
             device::wait_for_context(context.number, context.id)?;
-            memory::allocate(bytes as u64, kind, context.number)
+            memory::allocate(bytes as u64, kind, &context)
         }
         other => other,
     }
@@ -124,7 +124,7 @@ driver_functions! {
         if flags > 15 {
             return Err(result::INVALID_VALUE);
         }
-        memory::register(pointer.expose_provenance() as u64, bytes as u64, context.number)
+        memory::register(pointer.expose_provenance() as u64, bytes as u64, &context)
     }
 
     fn cuMemHostUnregister [302, Asks::Nothing] (call, pointer: *mut c_void) {
@@ -135,8 +135,8 @@ driver_functions! {
     }
 
     fn cuMemGetInfo_v2 [242, Asks::Nothing] (_, free: Out<usize>, total: Out<usize>) {
-        current_context()?;
-        let (free_bytes, total_bytes) = memory::information();
+        let device = current_context()?.device;
+        let (free_bytes, total_bytes) = memory::information(device);
         free.put(free_bytes as usize)?;
         total.put(total_bytes as usize)
     }
@@ -162,7 +162,7 @@ driver_functions! {
             // CU_POINTER_ATTRIBUTE_IS_MANAGED
             8 => Out(place.cast::<u32>()).put((allocation.kind == Kind::Managed).into()),
             // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-            9 => Out(place.cast::<i32>()).put(0),
+            9 => Out(place.cast::<i32>()).put(allocation.device as i32),
             _ => Err(result::NOT_SUPPORTED),
         }
     }

@@ -10,6 +10,7 @@ pub(crate) mod general;
 pub(crate) mod launch;
 pub(crate) mod memory;
 pub(crate) mod module;
+pub(crate) mod peer;
 pub(crate) mod stream;
 pub(crate) mod transfer;
 pub(crate) mod unsupported;
@@ -149,6 +150,7 @@ pub(crate) fn simulated() -> impl Iterator<Item = &'static Named> {
         module::SIMULATED,
         launch::SIMULATED,
         value::SIMULATED,
+        peer::SIMULATED,
     ]
     .into_iter()
     .flatten()

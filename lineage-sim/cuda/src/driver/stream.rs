@@ -110,8 +110,7 @@ driver_functions! {
     }
 
     fn cuStreamGetDevice [774, Asks::Nothing] (_, of: Handle, device: Out<c_int>) {
-        stream(of)?;
-        device.put(0)
+        device.put(stream(of)?.device as c_int)
     }
 
     fn cuStreamIsCapturing [499, Asks::Nothing] (_, of: Handle, status: Out<u32>) {

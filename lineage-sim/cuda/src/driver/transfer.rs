@@ -6,17 +6,18 @@ use lineage_sim_model::Direction;
 
 use crate::abi::{
     OPERATION_COPY_DEVICE_TO_DEVICE, OPERATION_COPY_DEVICE_TO_HOST, OPERATION_COPY_HOST_TO_DEVICE,
-    OPERATION_SET,
+    OPERATION_COPY_PEER, OPERATION_SET,
 };
 use crate::call::{Asks, Call};
+use crate::config::model;
 use crate::cupti::activity::{self, kind};
 use crate::cupti::api::runtime;
-use crate::cupti::records::{Shape, copy_kind};
+use crate::cupti::records::{Peer, Shape, copy_kind};
 use crate::device;
 use crate::driver::driver_functions;
 use crate::handles::Handle;
 use crate::memory::{self, Kind};
-use crate::objects::stream;
+use crate::objects::{CONTEXTS, stream};
 use crate::operation::{HostSource, Work};
 use crate::result;
 use crate::submit::{Request, submit};
@@ -41,7 +42,7 @@ fn memory_kind(kind: Option<Kind>) -> u8 {
 /// Without a stream the call returns when the copy is done; also where the host's side is
 /// pageable memory that is written, as the driver's documentation has it. Pageable memory that
 /// is read is staged during the call.
-fn copy(
+pub(crate) fn copy(
     call: &Call<'_>,
     direction: u32,
     to: u64,
@@ -85,12 +86,20 @@ fn copy(
         }
         _ => Work::CopyDeviceToDevice { from, to },
     };
-    let shape = activity::is_enabled(kind::MEMCPY).then(|| Shape::Copy {
+    let peers = peers(from, to);
+    let direction = if peers.is_some() {
+        OPERATION_COPY_PEER
+    } else {
+        direction
+    };
+    let record_kind = peers.map_or(kind::MEMCPY, |_| kind::MEMCPY2);
+    let shape = activity::is_enabled(record_kind).then(|| Shape::Copy {
         copy_kind: copy_kind(direction),
         source_kind: memory_kind(source),
         target_kind: memory_kind(target),
         asynchronous: of.is_some(),
         bytes,
+        peers,
     });
     let model = lineage_sim_model::Work::copy(
         match direction {
@@ -121,6 +130,28 @@ fn copy(
         }
     }
     Ok(())
+}
+
+/// Source and target, where both are device memory, and of different devices.
+fn peers(from: u64, to: u64) -> Option<[Peer; 2]> {
+    if model().devices < 2 {
+        return None;
+    }
+    let peer = |address| {
+        let (_, allocation) = memory::find(address)?;
+        let context = CONTEXTS.get_number(allocation.context);
+        allocation.kind.is_device().then(|| Peer {
+            device: allocation.device,
+            context_id: context.map_or(0, |context| context.id),
+        })
+    };
+    let (from, to) = (peer(from)?, peer(to)?);
+    (from.device != to.device).then_some([from, to])
+}
+
+/// Whether an address is in memory of this device.
+pub(crate) fn is_on_device(address: u64, device: u32) -> bool {
+    memory::find(address).is_some_and(|(_, found)| found.kind.is_device() && found.device == device)
 }
 
 /// A copy whose direction follows from the addresses.
