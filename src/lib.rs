@@ -97,6 +97,11 @@ pub struct Readme;
 #[doc = include_str!("../docs/migration.md")]
 pub struct Migration;
 
+/// And of that on collectors.
+#[cfg(all(doctest, feature = "otlp"))]
+#[doc = include_str!("../docs/collector.md")]
+pub struct Collector;
+
 /// And of that on privacy.
 #[cfg(all(doctest, feature = "otlp"))]
 #[doc = include_str!("../docs/privacy.md")]

@@ -71,6 +71,12 @@ impl OtlpBuilder {
         self
     }
 
+    /// Does not export one signal, as where a collector takes traces alone.
+    pub fn without(mut self, signal: Signal) -> Self {
+        self.settings.without(signal);
+        self
+    }
+
     /// How OTLP is spoken.
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.settings.protocol(protocol);

@@ -92,7 +92,7 @@ impl fmt::Debug for Otlp {
 }
 
 struct Running {
-    pipeline: Pipeline,
+    out: Out,
     spans: Spans,
     meter: Meter,
     faults: FaultLog,
@@ -102,6 +102,12 @@ struct Running {
     now: HostNanos,
     metrics_every: Duration,
     metrics_told: Instant,
+}
+
+/// Where encoded items go.
+struct Out {
+    pipeline: Pipeline,
+    switched_off: [bool; 3],
     encoded: Vec<u8>,
 }
 
@@ -140,7 +146,11 @@ impl Sink for Otlp {
             hold_epochs: self.made_from.hold_epochs,
         };
         self.running = Some(Running {
-            pipeline,
+            out: Out {
+                pipeline,
+                switched_off: Signal::ALL.map(|signal| settings.is_switched_off(signal)),
+                encoded: Vec::new(),
+            },
             spans: Spans::new(spans, Texts::new(self.made_from.redact.take())),
             meter: Meter::default(),
             faults: FaultLog::default(),
@@ -149,7 +159,6 @@ impl Sink for Otlp {
             now: session.started,
             metrics_every: settings.metric_interval,
             metrics_told: Instant::now(),
-            encoded: Vec::new(),
         });
         Ok(())
     }
@@ -212,7 +221,10 @@ impl Sink for Otlp {
         running.spans.end();
         running.ship(&mut self.made_from.inspect);
         running.tell_metrics();
-        let counts = running.pipeline.shutdown(self.made_from.shutdown_within);
+        let counts = running
+            .out
+            .pipeline
+            .shutdown(self.made_from.shutdown_within);
         let lost = [&counts.spans, &counts.metrics, &counts.log_records]
             .map(|signal| signal.lost.total() + signal.refused);
         if lost.iter().any(|&lost| lost > 0) {
@@ -235,12 +247,7 @@ impl Running {
             if let Some(inspect) = inspect {
                 inspect(&span);
             }
-            put(
-                &self.pipeline,
-                &mut self.encoded,
-                Signal::Traces,
-                &Span::from(span),
-            );
+            self.out.put(Signal::Traces, &Span::from(span));
         }
     }
 
@@ -267,12 +274,12 @@ impl Running {
         let at = note.at.map(|at| frame.unix_ns(at));
         let now = frame.unix_ns(self.now);
         if let Some(record) = self.faults.record(&note, at, now) {
-            put(&self.pipeline, &mut self.encoded, Signal::Logs, &record);
+            self.out.put(Signal::Logs, &record);
         }
     }
 
     fn tell_metrics(&mut self) {
-        let export = self.pipeline.counters().snapshot();
+        let export = self.out.pipeline.counters().snapshot();
         let cpu_ns: Vec<_> = cpu_ns().map(|ns| ("drain", ns)).into_iter().collect();
         let figures = Figures {
             totals: &self.totals,
@@ -283,19 +290,24 @@ impl Running {
             now_unix_ns: self.spans.frame().unix_ns(self.now),
         };
         for metric in self.meter.collect(&figures) {
-            put(&self.pipeline, &mut self.encoded, Signal::Metrics, &metric);
+            self.out.put(Signal::Metrics, &metric);
         }
         self.faults.start_over();
         self.metrics_told = Instant::now();
     }
 }
 
-/// Encodes an item and offers it. What does not fit is counted where it is dropped.
-fn put(pipeline: &Pipeline, encoded: &mut Vec<u8>, signal: Signal, item: &impl Message) {
-    encoded.clear();
-    // A vector grows as it must: this cannot fail.
-    if item.encode(encoded).is_ok() {
-        pipeline.offer(signal, encoded);
+impl Out {
+    /// Encodes an item and offers it. What does not fit is counted where it is dropped.
+    fn put(&mut self, signal: Signal, item: &impl Message) {
+        if self.switched_off[signal.index()] {
+            return;
+        }
+        self.encoded.clear();
+        // A vector grows as it must: this cannot fail.
+        if item.encode(&mut self.encoded).is_ok() {
+            self.pipeline.offer(signal, &self.encoded);
+        }
     }
 }
 

@@ -202,3 +202,18 @@ fn empty_variables_count_as_not_set() {
         format!("{:?}", Settings::default())
     );
 }
+
+#[test]
+fn a_signal_is_exported_where_its_exporter_is_otlp_or_not_named() {
+    let off = |given: &[(&str, &str)]| {
+        let settings = Settings::from_variables(variables(given)).expect("they can be used");
+        Signal::ALL.map(|signal| settings.is_switched_off(signal))
+    };
+    assert_eq!(off(&[]), [false; 3]);
+    let given = [
+        ("OTEL_TRACES_EXPORTER", "console, otlp"),
+        ("OTEL_METRICS_EXPORTER", "none"),
+        ("OTEL_LOGS_EXPORTER", "console"),
+    ];
+    assert_eq!(off(&given), [false, true, true]);
+}

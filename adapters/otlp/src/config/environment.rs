@@ -107,6 +107,12 @@ pub(super) fn read(
     settings.general = variables.layer("")?;
     for signal in Signal::ALL {
         settings.signals[signal.index()] = variables.layer(&format!("{}_", signal.variable()))?;
+        // `none`, or exporters that are not ours. A list means each of them.
+        let exporters = variables.text(&format!("OTEL_{}_EXPORTER", signal.variable()));
+        if let Some(exporters) = exporters {
+            let ours = exporters.split(',').any(|name| name.trim() == "otlp");
+            settings.switched_off[signal.index()] = !ours;
+        }
     }
     for (signal, prefix) in [(Signal::Traces, "OTEL_BSP_"), (Signal::Logs, "OTEL_BLRP_")] {
         let name = |what: &str| format!("{prefix}{what}");

@@ -119,6 +119,8 @@ impl Default for Batching {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) disabled: bool,
+    /// Signals that are not exported.
+    pub(crate) switched_off: [bool; 3],
     general: Layer,
     signals: [Layer; 3],
     /// Set in code, for all signals.
@@ -138,6 +140,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             disabled: false,
+            switched_off: [false; 3],
             general: Layer::default(),
             signals: Default::default(),
             headers: Headers::default(),
@@ -188,6 +191,17 @@ impl Settings {
     pub fn endpoint_of(&mut self, signal: Signal, url: impl Into<String>) -> &mut Self {
         self.signals[signal.index()].endpoint = in_code("endpoint", Url(url.into()));
         self
+    }
+
+    /// Does not export one signal.
+    pub fn without(&mut self, signal: Signal) -> &mut Self {
+        self.switched_off[signal.index()] = true;
+        self
+    }
+
+    /// Whether one signal is not exported.
+    pub fn is_switched_off(&self, signal: Signal) -> bool {
+        self.switched_off[signal.index()]
     }
 
     /// How OTLP is spoken.

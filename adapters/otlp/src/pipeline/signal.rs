@@ -13,8 +13,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// All of them, in the order of [`index`](Self::index).
-    pub(crate) const ALL: [Self; 3] = [Self::Traces, Self::Metrics, Self::Logs];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Traces, Self::Metrics, Self::Logs];
 
     /// Its place in an array over all signals.
     pub(crate) const fn index(self) -> usize {

@@ -322,8 +322,9 @@ impl Spans {
             .texts
             .clean(TextKind::FaultDetail, &fault.detail)
             .into_owned();
+        // One that is not held is over, or was never declared: nothing is made for it here.
         if let (Some(of), Some(at)) = (fault.epoch, fault.at)
-            && let Some(epoch) = self.epoch(of.id)
+            && let Some(epoch) = self.epochs.get_mut(&of.id.get())
         {
             epoch.faulty = true;
             epoch.sums.faults += 1;
