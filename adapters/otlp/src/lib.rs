@@ -55,6 +55,7 @@ pub mod attributes;
 mod bridge;
 mod builder;
 mod config;
+mod cpu;
 mod ids;
 mod logs;
 mod metrics;

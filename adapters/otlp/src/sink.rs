@@ -14,6 +14,7 @@ use prost::Message;
 
 use crate::builder::{Inspect, OtlpBuilder};
 use crate::config::SettingsError;
+use crate::cpu::this_thread_ns;
 use crate::logs::{FaultLog, faults_of};
 use crate::metrics::{Figures, Meter};
 use crate::pipeline::{ExportCounters, ExportCounts, Pipeline, Signal};
@@ -280,7 +281,9 @@ impl Running {
 
     fn tell_metrics(&mut self) {
         let export = self.out.pipeline.counters().snapshot();
-        let cpu_ns: Vec<_> = cpu_ns().map(|ns| ("drain", ns)).into_iter().collect();
+        let drain = this_thread_ns().map(|ns| ("drain", ns));
+        let exporter = (export.cpu_ns > 0).then_some(("export", export.cpu_ns));
+        let cpu_ns: Vec<_> = drain.into_iter().chain(exporter).collect();
         let figures = Figures {
             totals: &self.totals,
             export: &export,
@@ -309,17 +312,4 @@ impl Out {
             self.pipeline.offer(signal, &self.encoded);
         }
     }
-}
-
-/// Processor time of this thread, which is the session's drain thread.
-fn cpu_ns() -> Option<u64> {
-    #[cfg(unix)]
-    {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        let seconds = u64::try_from(time.tv_sec).ok()?;
-        let rest = u64::try_from(time.tv_nsec).ok()?;
-        Some(seconds * 1_000_000_000 + rest)
-    }
-    #[cfg(not(unix))]
-    None
 }

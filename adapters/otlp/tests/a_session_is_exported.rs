@@ -123,6 +123,9 @@ fn everything() {
     assert_eq!((counts.spans.offered, counts.spans.sent), (1, 1));
     assert_eq!(counts.metrics.sent, metrics.len() as u64);
     assert_eq!(handle.spans().requests, 1);
+    if cfg!(unix) {
+        assert!(counts.cpu_ns > 0);
+    }
 }
 
 /// A collector that takes traces alone, and is asked for nothing else.

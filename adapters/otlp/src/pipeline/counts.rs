@@ -23,6 +23,7 @@ impl ExportCounters {
             queue_bytes: self.0.queue_bytes.get(),
             queue_bytes_most: self.0.queue_bytes_most.get(),
             requests: self.0.requests.get(),
+            cpu_ns: self.0.cpu_ns.get(),
             panics: self.0.panics.get(),
             last_error: self.last_error().clone(),
         }
@@ -34,6 +35,11 @@ impl ExportCounters {
 
     pub(crate) fn request(&self) {
         self.0.requests.add(1);
+    }
+
+    /// To be called on the exporter's thread, which has worked this long so far.
+    pub(crate) fn worked(&self, cpu_ns: u64) {
+        self.0.cpu_ns.set(cpu_ns);
     }
 
     pub(crate) fn panicked(&self) {
@@ -67,6 +73,7 @@ struct Counters {
     queue_bytes: Counter,
     queue_bytes_most: Counter,
     requests: Counter,
+    cpu_ns: Counter,
     panics: Counter,
     last_error: Mutex<Option<LastError>>,
 }
@@ -158,6 +165,8 @@ pub struct ExportCounts {
     pub queue_bytes_most: u64,
     /// Requests made, those that were made again among them.
     pub requests: u64,
+    /// Processor time of the exporter's own thread, in nanoseconds; 0 where the system does not tell.
+    pub cpu_ns: u64,
     /// Panics in the exporter's own thread. It went on after each.
     pub panics: u64,
     /// The last thing that went wrong, if anything did.

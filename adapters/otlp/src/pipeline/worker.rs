@@ -22,6 +22,7 @@ use super::envelope::Envelope;
 use super::problem::{Problems, Trouble, shown};
 use super::queue::{Next, Queue};
 use super::{Backoff, ProblemKind, Signal};
+use crate::cpu::this_thread_ns;
 use crate::transport::{Client, Target};
 
 /// How many senders a signal has.
@@ -122,6 +123,9 @@ impl Worker {
                 Next::Send(sealed) => {
                     let mut batch = Batch::new(&self.queue, &self.envelope, signal, sealed);
                     sender.deliver(&mut batch).await;
+                    if let Some(cpu_ns) = this_thread_ns() {
+                        self.queue.counters.worked(cpu_ns);
+                    }
                 }
                 Next::Wait(None) => self.queue.arrival(signal).await,
                 Next::Wait(Some(due)) => {
