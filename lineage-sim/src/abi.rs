@@ -71,8 +71,63 @@ pub struct RawConfig {
     /// `u64::MAX` where there is no limit.
     pub activity_buffer_limit_bytes: u64,
     pub truth_capacity: u64,
+    pub failed_waits_are_recorded: u32,
+    pub faults: RawFaults,
     pub model: Settings,
 }
+
+/// What goes wrong on demand. "Every n-th" is never where n is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawFaults {
+    pub seed: u64,
+    pub drop_record_every_nth: u32,
+    pub lose_record_every_nth: u32,
+    pub incomplete_record_every_nth: u32,
+    pub duplicate_record_every_nth: u32,
+    pub drop_buffer_every_nth: u32,
+    pub null_buffer_every_nth: u32,
+    pub shuffle_buffers: u32,
+    pub correlation_id_step: u32,
+    pub hold_buffers_ns: u64,
+    /// `u64::MAX` where all have them.
+    pub device_records_with_times: u64,
+    pub flush_takes_ns: u64,
+    pub kill_at_call: u64,
+    pub fail_launch_every_nth: u32,
+    pub failed_launch_result: u32,
+    pub other_tool: u32,
+    pub reuse_thread_ids: u32,
+    pub reuse_event_ids: u32,
+}
+
+impl RawFaults {
+    pub const NONE: Self = Self {
+        seed: 0,
+        drop_record_every_nth: 0,
+        lose_record_every_nth: 0,
+        incomplete_record_every_nth: 0,
+        duplicate_record_every_nth: 0,
+        drop_buffer_every_nth: 0,
+        null_buffer_every_nth: 0,
+        shuffle_buffers: 0,
+        correlation_id_step: 1,
+        hold_buffers_ns: 0,
+        device_records_with_times: u64::MAX,
+        flush_takes_ns: 0,
+        kill_at_call: 0,
+        fail_launch_every_nth: 0,
+        failed_launch_result: 0,
+        other_tool: OTHER_TOOL_NONE,
+        reuse_thread_ids: 0,
+        reuse_event_ids: 0,
+    };
+}
+
+/// [`RawFaults::other_tool`].
+pub const OTHER_TOOL_NONE: u32 = 0;
+pub const OTHER_TOOL_SUBSCRIBED: u32 = 1;
+pub const OTHER_TOOL_TAKES_BUFFERS: u32 = 2;
 
 /// [`RawConfig::truth_mode`].
 pub const TRUTH_OFF: u32 = 0;
@@ -359,6 +414,8 @@ macro_rules! cupti_functions {
             fn cuptiActivityPopExternalCorrelationId(kind: u32, last_id: *mut u64);
             fn cuptiActivityRegisterTimestampCallback(callback: Option<TimestampCallback>);
             fn cuptiActivityEnableLatencyTimestamps(enable: u8);
+            fn cuptiActivityEnableCudaEventDeviceTimestamps(enable: u8);
+            fn cuptiActivityEnableAllSyncRecords(enable: u8);
             fn cuptiSetThreadIdType(thread_id_type: u32);
             fn cuptiGetThreadIdType(thread_id_type: *mut u32);
             fn cuptiFinalize();

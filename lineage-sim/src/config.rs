@@ -1,40 +1,8 @@
 use lineage_sim_model::{Clock, Settings};
 
 use crate::abi;
-
-/// The version of CUPTI that the simulated `libcupti.so` answers with, and whose record layouts
-/// it writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CuptiVersion {
-    /// CUPTI of CUDA 12.9: version 28, kernel record 9 (208 bytes), one global activity buffer.
-    #[default]
-    V12_9,
-    /// CUPTI of CUDA 13.5: version 130500, kernel record 13 (248 bytes), a buffer per thread.
-    V13_5,
-}
-
-impl CuptiVersion {
-    /// What `cuptiGetVersion` answers.
-    pub fn number(self) -> u32 {
-        match self {
-            Self::V12_9 => 28,
-            Self::V13_5 => 130_500,
-        }
-    }
-
-    /// What `cuDriverGetVersion` answers beside it.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "there is no gpu elsewhere")
-    )]
-    fn driver_number(self) -> u32 {
-        match self {
-            Self::V12_9 => 12_090,
-            Self::V13_5 => 13_050,
-        }
-    }
-}
+use crate::faults::Faults;
+use crate::version::CuptiVersion;
 
 /// Whether each launch, copy and set of the driver is wrapped into a call of the CUDA runtime, as
 /// it is in a program that uses `libcudart`.
@@ -106,6 +74,10 @@ pub struct Config {
     /// How many operations, and how many calls, the truth keeps; the others are counted. Default:
     /// 1,048,576.
     pub truth_capacity: usize,
+    /// Whether waits that failed have a synchronisation record unless the client says. The header says both. Default: false.
+    pub failed_waits_are_recorded: bool,
+    /// What goes wrong. Default: nothing.
+    pub faults: Faults,
     /// The device model: clock, channels, engines, costs. Default: nothing holds work up that CUDA's order does not.
     pub model: Settings,
 }
@@ -149,6 +121,8 @@ impl Default for Config {
             activity_buffer_limit_bytes: None,
             truth: TruthMode::default(),
             truth_capacity: 1 << 20,
+            failed_waits_are_recorded: false,
+            faults: Faults::default(),
             model: Settings::default(),
         }
     }
@@ -185,6 +159,8 @@ impl Config {
         activity_buffer_limit_bytes: Option<u64>;
         truth: TruthMode;
         truth_capacity: usize;
+        failed_waits_are_recorded: bool;
+        faults: Faults;
         model: Settings;
     }
 
@@ -217,13 +193,12 @@ impl Config {
         allow(dead_code, reason = "there is no gpu elsewhere")
     )]
     pub(crate) fn raw(&self) -> abi::RawConfig {
-        let per_thread_by_version = !matches!(self.cupti_version, CuptiVersion::V12_9);
         abi::RawConfig {
             cupti_version: self.cupti_version.number(),
             driver_version: self.cupti_version.driver_number(),
             per_thread_buffers: self
                 .per_thread_buffers
-                .unwrap_or(per_thread_by_version)
+                .unwrap_or(self.cupti_version.has_buffers_per_thread())
                 .into(),
             compute_capability_major: self.compute_capability.0,
             compute_capability_minor: self.compute_capability.1,
@@ -248,6 +223,8 @@ impl Config {
             activity_enable_fails_with: self.activity_enable_fails_with.unwrap_or(0),
             activity_buffer_limit_bytes: self.activity_buffer_limit_bytes.unwrap_or(u64::MAX),
             truth_capacity: self.truth_capacity as u64,
+            failed_waits_are_recorded: self.failed_waits_are_recorded.into(),
+            faults: self.faults.raw(),
             model: self
                 .model
                 .devices(self.model.devices.clamp(1, MOST_DEVICES)),

@@ -52,6 +52,7 @@
 
 pub(crate) mod abi;
 mod config;
+mod faults;
 mod gpu;
 mod hosts;
 mod isolated;
@@ -59,10 +60,14 @@ mod kernel;
 mod load;
 #[cfg(target_os = "linux")]
 mod locate;
+#[cfg(target_os = "linux")]
+mod symbols;
 mod truth;
+mod version;
 
 pub use abi::{KERNEL_FAILED, KERNEL_ILLEGAL_ADDRESS, KERNEL_OK, RawParameter};
-pub use config::{Config, CuptiVersion, RuntimeCalls, TruthMode};
+pub use config::{Config, RuntimeCalls, TruthMode};
+pub use faults::{Faults, OtherTool};
 pub use gpu::{Gpu, KernelBuilder, RawLaunch, RegisterError};
 pub use hosts::{HostThread, now_ns};
 pub use isolated::isolated;
@@ -70,3 +75,4 @@ pub use kernel::{DeviceRange, Element, KernelError, KernelResult, Launch};
 pub use lineage_sim_model::{Cause, Clock, DependencyKind, Limit, Settings, WaitSplit};
 pub use load::{LoadError, load};
 pub use truth::{Call, Counts, Operation, OperationKind, StackDepth, Truth};
+pub use version::CuptiVersion;

@@ -21,6 +21,15 @@ pub enum LoadError {
         /// The folders that were searched.
         searched: Vec<PathBuf>,
     },
+    /// No copy of the simulated `libcupti.so` could be made in the folder for temporary files. It is needed to leave
+    /// out the functions that the configured version lacks.
+    #[error("{} could not be copied into the folder for temporary files: {reason}", path.display())]
+    Copy {
+        /// The file.
+        path: PathBuf,
+        /// The system's own words.
+        reason: String,
+    },
     /// The dynamic loader refused the library.
     #[error("{} could not be loaded: {reason}", path.display())]
     Open {
@@ -94,7 +103,7 @@ mod platform {
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
     use super::LoadError;
-    use crate::{Config, Gpu, abi, locate};
+    use crate::{Config, Gpu, abi, locate, symbols};
 
     /// `RTLD_NOLOAD` of glibc and musl on all Linux targets.
     const RTLD_NOLOAD: i32 = 4;
@@ -107,7 +116,7 @@ mod platform {
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         let interface = match *loaded {
             Some(interface) => interface,
-            None => open_both()?,
+            None => open_both(config)?,
         };
         let raw = config.raw();
         // SAFETY: the interface comes from our own library of the same interface hash, and `raw`
@@ -124,11 +133,18 @@ mod platform {
     }
 
     /// Opens libcuda, then libcupti, and binds the second to the first.
-    fn open_both() -> Result<&'static abi::SimInterface, LoadError> {
+    fn open_both(config: &Config) -> Result<&'static abi::SimInterface, LoadError> {
         let cuda_path = locate::library("lineage_sim_cuda")?;
         let cupti_path = locate::library("lineage_sim_cupti")?;
         let cuda = open(&cuda_path, "libcuda.so")?;
-        let cupti = open(&cupti_path, "libcupti.so")?;
+        let mut missing: Vec<&str> = symbols::missing_in(config.cupti_version).collect();
+        missing.extend(config.faults.missing_symbols.iter().map(String::as_str));
+        let copy =
+            symbols::copy_without(&cupti_path, &missing).map_err(|error| LoadError::Copy {
+                path: cupti_path.clone(),
+                reason: error.to_string(),
+            })?;
+        let cupti = open(copy.path(), "libcupti.so")?;
         // SAFETY: the symbol's type is fixed by the interface hash that `locate` has checked.
         let interface = unsafe {
             let symbol = cuda

@@ -12,6 +12,7 @@ use crate::clock::{now_ns, spin_ns};
 use crate::config::config;
 use crate::cupti::activity::{self, Domain};
 use crate::cupti::api::{self, Traced, next_correlation_id};
+use crate::faults;
 use crate::handles::Handle;
 use crate::hosts;
 use crate::objects::{FUNCTIONS, Function};
@@ -111,6 +112,8 @@ pub(crate) fn driver(
         return result::NOT_PERMITTED;
     }
     let outcome = catch_unwind(AssertUnwindSafe(|| {
+        // Before the thread is known: its ordinal is that of its first turn.
+        let _in_call = hosts::begin_call();
         ThreadState::with(|thread| on_thread(thread, described, parameters, body))
     }));
     outcome.unwrap_or_else(|_| {
@@ -126,7 +129,6 @@ fn on_thread(
     body: impl FnOnce(&Call<'_>) -> Result<(), u32>,
 ) -> u32 {
     add_one(&thread.counts.api_calls);
-    let _in_call = hosts::begin_call();
     let runtime = match described.asks {
         Asks::Work(runtime) => {
             add_one(&thread.counts.work_calls);
@@ -147,13 +149,16 @@ fn on_thread(
         operations: Cell::new(0),
         lazy_loading_ns: Cell::new(0),
     };
+    faults::kill_if_due(call.ordinal);
     let run = |call: &Call<'_>| {
         if config().model.call_ns > 0 {
             spin_ns(config().model.call_ns);
         }
         let ready =
             INITIALIZED.load(Ordering::Acquire) || matches!(described.asks, Asks::NothingYet);
-        let outcome = if ready {
+        let outcome = if let Some(error) = faults::of_launch(described.id) {
+            Err(error)
+        } else if ready {
             body(call)
         } else {
             Err(result::NOT_INITIALIZED)

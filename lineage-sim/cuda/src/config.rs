@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use lineage_sim_model::{Clock, Settings};
 
-use crate::abi::RawConfig;
+use crate::abi::{RawConfig, RawFaults};
 
 static CONFIG: OnceLock<RawConfig> = OnceLock::new();
 
@@ -30,6 +30,8 @@ fn nothing() -> RawConfig {
         activity_enable_fails_with: 0,
         activity_buffer_limit_bytes: u64::MAX,
         truth_capacity: 0,
+        failed_waits_are_recorded: 0,
+        faults: RawFaults::NONE,
         model: Settings::default(),
     }
 }

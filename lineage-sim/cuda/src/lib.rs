@@ -16,6 +16,7 @@ mod config;
 mod cupti;
 mod device;
 mod driver;
+mod faults;
 mod handles;
 mod hosts;
 mod interface;

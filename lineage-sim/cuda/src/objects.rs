@@ -11,6 +11,7 @@ use lineage_sim_model::{OperationKey, StreamKey};
 use crate::abi::RawParameter;
 use crate::config::MOST_DEVICES;
 use crate::device::{self, Entry, Item};
+use crate::faults::faults;
 use crate::handles::{Handle, HandleNumber, Registry, handle};
 use crate::result;
 use crate::sync::lock;
@@ -199,20 +200,38 @@ pub(crate) struct Event {
 /// The newest record call of an event.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Recorded {
-    /// Rises with every record call; 0: never recorded.
+    /// Rises with every record call, and is no other event's; 0: never recorded.
     pub(crate) generation: u64,
     /// What it captured.
     pub(crate) captured: Option<OperationKey>,
 }
 
 static NEXT_EVENT_ID: AtomicU32 = AtomicU32::new(1);
+/// Ids of events that are gone, where they are to be given anew.
+static EVENT_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// The number of the next record call of any event. Rises, and is never 0.
+pub(crate) fn next_generation() -> u64 {
+    static GENERATIONS: AtomicU64 = AtomicU64::new(1);
+    GENERATIONS.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if faults().reuse_event_ids == 1 {
+            lock(&EVENT_IDS).push(self.id);
+        }
+    }
+}
 
 impl Event {
     pub(crate) fn create(context: HandleNumber, flags: u32) -> HandleNumber {
         let number = EVENTS.reserve();
         let event = Self {
             context,
-            id: NEXT_EVENT_ID.fetch_add(1, Ordering::Relaxed),
+            id: lock(&EVENT_IDS)
+                .pop()
+                .unwrap_or_else(|| NEXT_EVENT_ID.fetch_add(1, Ordering::Relaxed)),
             timed: flags & 2 == 0,
             blocks: flags & 1 == 1,
             newest: Mutex::default(),

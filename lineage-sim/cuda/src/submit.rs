@@ -27,6 +27,16 @@ pub(crate) struct Request {
     pub(crate) priority: Option<i32>,
 }
 
+/// Which node of which exec an operation is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NodePlace {
+    /// The exec's id.
+    pub(crate) graph_id: u32,
+    pub(crate) node_id: u64,
+    /// The node from which the exec's was cloned or last updated; its graph is in the upper half.
+    pub(crate) source_node_id: u64,
+}
+
 /// Puts an operation into a stream. Returns the key by which [`device::wait`] knows it.
 pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) -> OperationKey {
     call.operations.set(call.operations.get() + 1);
@@ -36,6 +46,7 @@ pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) ->
         stream_id: stream.id,
         correlation_id,
         runtime_correlation_id: call.runtime_correlation_id,
+        node: None,
     };
     let record = request
         .shape

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::clock;
 use crate::cupti::buffers::Sink;
+use crate::faults::faults;
 use crate::objects::{Context, Stream};
 use crate::sync::lock;
 
@@ -20,6 +21,8 @@ pub(crate) struct ThreadState {
     /// Counts the threads that have called, from 1: the same in every run whose order of calls is.
     pub(crate) ordinal: u32,
     pub(crate) pthread_id: u32,
+    /// An id that a thread had which has exited, or its own: for records, where the system is to give ids anew.
+    pub(crate) reused_id: u32,
     stacks: Mutex<[Vec<u64>; EXTERNAL_KINDS]>,
     pub(crate) sink: Arc<Sink>,
     stream: Mutex<Option<Arc<Stream>>>,
@@ -56,6 +59,8 @@ pub(crate) fn add_one(counter: &AtomicU64) {
 
 static ORDINALS: AtomicU32 = AtomicU32::new(0);
 static LIVE: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
+/// Ids of threads that have exited, and that nobody has taken on.
+static GIVEN_BACK: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static EXITED: Mutex<Option<ThreadCounts>> = Mutex::new(None);
 
 /// Takes the thread out of the list when it exits. Its buffer stays until it is flushed.
@@ -66,6 +71,9 @@ impl Drop for Entry {
         lock(&LIVE).retain(|thread| !Arc::ptr_eq(thread, &self.0));
         self.0.counts.add_to(lock(&EXITED).get_or_insert_default());
         *lock(&self.0.stream) = None;
+        if faults().reuse_thread_ids == 1 {
+            lock(&GIVEN_BACK).push(self.0.reused_id);
+        }
     }
 }
 
@@ -81,6 +89,7 @@ impl ThreadState {
             id: clock::thread_id(),
             ordinal: ORDINALS.fetch_add(1, Ordering::Relaxed) + 1,
             pthread_id: clock::pthread_id(),
+            reused_id: lock(&GIVEN_BACK).pop().unwrap_or_else(clock::thread_id),
             stacks: Mutex::default(),
             sink: Sink::create(),
             stream: Mutex::new(None),

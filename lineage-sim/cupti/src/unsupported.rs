@@ -15,10 +15,10 @@ macro_rules! unsupported {
 
 unsupported! {
     cuptiActivityConfigurePCSampling cuptiActivityConfigureUnifiedMemoryCounter
-    cuptiActivityDisableContext cuptiActivityDisable_v2 cuptiActivityEnableAllSyncRecords
+    cuptiActivityDisableContext cuptiActivityDisable_v2
     cuptiActivityEnableAllocationSource cuptiActivityEnableAndDump cuptiActivityEnableAndDump_v2
     cuptiActivityEnableBufferSummary cuptiActivityEnableContext
-    cuptiActivityEnableCudaEventDeviceTimestamps cuptiActivityEnableDeviceGraph
+    cuptiActivityEnableDeviceGraph
     cuptiActivityEnableDriverApi_v2 cuptiActivityEnableHWTrace cuptiActivityEnableLaunchAttributes
     cuptiActivityEnableRawTimestamps cuptiActivityEnableRawTimestamps_v2
     cuptiActivityEnableRuntimeApi_v2 cuptiActivityEnable_v2 cuptiActivityFlush
@@ -30,7 +30,7 @@ unsupported! {
     cuptiClockControlLock cuptiClockControlUnlock cuptiComputeCapabilitySupported
     cuptiDeviceEnumEventDomains cuptiDeviceEnumMetrics cuptiDeviceGetAttribute
     cuptiDeviceGetChipName cuptiDeviceGetEventDomainAttribute cuptiDeviceGetNumEventDomains
-    cuptiDeviceGetNumMetrics cuptiDeviceSupported cuptiDeviceVirtualizationMode
+    cuptiDeviceGetNumMetrics cuptiDeviceGetTimestamp cuptiDeviceSupported cuptiDeviceVirtualizationMode
     cuptiDisableKernelReplayMode cuptiDisableLibcuda cuptiDisableNonOverlappingMode
     cuptiEnableCigMode cuptiEnableKernelReplayMode cuptiEnableNonOverlappingMode
     cuptiEnumEventDomains cuptiEnumMetrics cuptiEventDomainEnumEvents cuptiEventDomainGetAttribute

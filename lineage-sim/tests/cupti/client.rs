@@ -17,9 +17,12 @@ pub const CONTEXT: u32 = 9;
 pub const CONCURRENT_KERNEL: u32 = 10;
 pub const OVERHEAD: u32 = 17;
 pub const MEMCPY2: u32 = 22;
+pub const CUDA_EVENT: u32 = 36;
 pub const STREAM: u32 = 37;
 pub const SYNCHRONIZATION: u32 = 38;
 pub const EXTERNAL_CORRELATION: u32 = 39;
+
+pub const HOST_LAUNCH: u32 = 58;
 
 pub const CUSTOM0: u32 = 3;
 pub const CUSTOM2: u32 = 5;
@@ -107,6 +110,24 @@ pub enum Record {
         correlation: u32,
         stream: u32,
         event: u32,
+        /// Since 12.8.
+        sync: Option<u64>,
+        result: Option<u32>,
+    },
+    Event {
+        correlation: u32,
+        stream: u32,
+        event: u32,
+        /// Since 12.8.
+        timestamp: Option<u64>,
+        sync: Option<u64>,
+    },
+    HostLaunch {
+        stream: u32,
+        correlation: u32,
+        process: u32,
+        start: u64,
+        end: u64,
     },
     Other(u32),
 }
@@ -121,7 +142,9 @@ impl Record {
             | Self::PeerCopy { correlation, .. }
             | Self::Copy { correlation, .. }
             | Self::Set { correlation, .. }
-            | Self::Synchronization { correlation, .. } => *correlation,
+            | Self::Synchronization { correlation, .. }
+            | Self::Event { correlation, .. }
+            | Self::HostLaunch { correlation, .. } => *correlation,
             Self::Other(_) => 0,
         }
     }
@@ -205,7 +228,7 @@ fn read(buffer: *mut u8, valid_bytes: usize) -> (Vec<Record>, u32) {
         if code != 0 {
             return (records, code);
         }
-        records.push(decode(record, version(library) >= 130_500));
+        records.push(decode(record, version(library)));
     }
 }
 
@@ -218,7 +241,7 @@ fn version(library: &Library) -> u32 {
     version
 }
 
-fn decode(record: *const u8, is_13: bool) -> Record {
+fn decode(record: *const u8, version: u32) -> Record {
     macro_rules! at {
         ($offset:literal, $type:ty) => {
             // SAFETY: inside the record, by the header's layout.
@@ -258,7 +281,7 @@ fn decode(record: *const u8, is_13: bool) -> Record {
             },
             queued: at!(120, u64),
             submitted: at!(128, u64),
-            priority: is_13.then(|| at!(216, i32)),
+            priority: (version >= 130_100).then(|| at!(216, i32)),
             channel: at!(168, u32),
             device: at!(40, u32),
         },
@@ -266,9 +289,13 @@ fn decode(record: *const u8, is_13: bool) -> Record {
             kind: at!(4, u32),
             start: at!(24, u64),
             end: at!(32, u64),
-            correlation: at!(40, u32),
+            correlation: if version >= 20 { at!(40, u32) } else { 0 },
             channel: {
-                let data = at!(48, *mut [u32; 2]);
+                let data = if version >= 22 {
+                    at!(48, *mut [u32; 2])
+                } else {
+                    std::ptr::null_mut()
+                };
                 // SAFETY: null, or CUPTI's to be read and freed by us.
                 (!data.is_null()).then(|| unsafe {
                     let channel = data.read();
@@ -287,7 +314,7 @@ fn decode(record: *const u8, is_13: bool) -> Record {
             stream: at!(40, u32),
             correlation: at!(44, u32),
             runtime_correlation: at!(48, u32),
-            count: at!(88, u64),
+            count: if version >= 26 { at!(88, u64) } else { 0 },
         },
         MEMCPY2 => Record::PeerCopy {
             bytes: at!(8, u64),
@@ -311,6 +338,22 @@ fn decode(record: *const u8, is_13: bool) -> Record {
             correlation: at!(24, u32),
             stream: at!(32, u32),
             event: at!(36, u32),
+            sync: (version >= 26).then(|| at!(40, u64)),
+            result: (version >= 26).then(|| at!(48, u32)),
+        },
+        CUDA_EVENT => Record::Event {
+            correlation: at!(4, u32),
+            stream: at!(12, u32),
+            event: at!(16, u32),
+            timestamp: (version >= 26).then(|| at!(40, u64)),
+            sync: (version >= 26).then(|| at!(48, u64)),
+        },
+        HOST_LAUNCH => Record::HostLaunch {
+            stream: at!(4, u32),
+            correlation: at!(16, u32),
+            process: at!(20, u32),
+            start: at!(32, u64),
+            end: at!(40, u64),
         },
         other => Record::Other(other),
     }

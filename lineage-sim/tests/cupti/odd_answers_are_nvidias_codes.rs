@@ -72,7 +72,6 @@ fn of_functions_called_with_wrong_arguments() {
             );
             assert_eq!(id, 13);
             // NOT_SUPPORTED
-            assert_eq!(call!(library, "cuptiSubscribe_v2"()), 27);
             assert_eq!(call!(library, "cuptiActivityEnableHWTrace"(1 => u8)), 27);
             let mut text = std::ptr::null();
             assert_eq!(

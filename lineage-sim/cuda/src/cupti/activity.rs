@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use crate::config::config;
 use crate::cupti::subscriber;
 
 /// Activity kinds, as `CUpti_ActivityKind` numbers them.
@@ -16,12 +17,25 @@ pub(crate) mod kind {
     pub(crate) const OVERHEAD: u32 = 17;
     /// Copies between devices.
     pub(crate) const MEMCPY2: u32 = 22;
+    pub(crate) const CUDA_EVENT: u32 = 36;
     pub(crate) const STREAM: u32 = 37;
     pub(crate) const SYNCHRONIZATION: u32 = 38;
     pub(crate) const EXTERNAL_CORRELATION: u32 = 39;
-    /// The highest kind of CUPTI 12.9 and of 13.5.
-    pub(crate) const LAST_12_9: u32 = 55;
-    pub(crate) const LAST_13_5: u32 = 59;
+    pub(crate) const GRAPH_TRACE: u32 = 51;
+    pub(crate) const GRAPH_HOST_NODE: u32 = 56;
+    pub(crate) const HOST_LAUNCH: u32 = 58;
+
+    /// The highest kind of a version of CUPTI, from the enumeration in its header.
+    pub(crate) fn last(version: u32) -> u32 {
+        use crate::cupti::layout::version::{CUDA_12_8, CUDA_12_9, CUDA_13_1, CUDA_13_4};
+        match version {
+            ..CUDA_12_8 => 52,
+            CUDA_12_8..CUDA_12_9 => 54,
+            CUDA_12_9..CUDA_13_1 => 55,
+            CUDA_13_1..CUDA_13_4 => 58,
+            _ => 59,
+        }
+    }
 }
 
 /// Domains of callbacks and of API records.
@@ -95,6 +109,10 @@ static CORRELATES: AtomicBool = AtomicBool::new(false);
 
 /// `cuptiActivityEnableLatencyTimestamps`.
 pub(crate) static LATENCY_TIMESTAMPS: AtomicBool = AtomicBool::new(false);
+/// `cuptiActivityEnableCudaEventDeviceTimestamps`.
+pub(crate) static EVENT_TIMESTAMPS: AtomicBool = AtomicBool::new(false);
+/// `cuptiActivityEnableAllSyncRecords`: 0 and 1, and 2 for what the configuration says.
+pub(crate) static ALL_SYNCHRONIZATIONS: AtomicU32 = AtomicU32::new(2);
 /// `CUpti_ActivityThreadIdType`: 0 for `pthread_self`, 1 for the system's.
 pub(crate) static THREAD_ID_TYPE: AtomicU32 = AtomicU32::new(0);
 
@@ -134,6 +152,8 @@ pub(crate) fn disable_everything() {
     DRIVER_IDS.set_all(false);
     RUNTIME_IDS.set_all(false);
     LATENCY_TIMESTAMPS.store(false, Ordering::Release);
+    EVENT_TIMESTAMPS.store(false, Ordering::Release);
+    ALL_SYNCHRONIZATIONS.store(2, Ordering::Release);
     refresh();
 }
 
@@ -145,6 +165,14 @@ pub(crate) fn refresh() {
         correlates || KINDS.load(Ordering::Acquire) != 0,
         Ordering::Release,
     );
+}
+
+/// Whether waits that failed are recorded, too.
+pub(crate) fn all_synchronizations() -> bool {
+    match ALL_SYNCHRONIZATIONS.load(Ordering::Acquire) {
+        2 => config().failed_waits_are_recorded == 1,
+        value => value == 1,
+    }
 }
 
 pub(crate) fn is_active() -> bool {

@@ -7,6 +7,7 @@ use crate::config::config;
 use crate::cupti::activity::{self, Domain};
 use crate::cupti::records::{ApiRecord, write_api};
 use crate::cupti::{subscriber, time};
+use crate::faults::faults;
 use crate::objects::{CONTEXTS, current_context_number};
 use crate::threads::{ThreadState, Tops};
 
@@ -15,7 +16,8 @@ static GIVEN: AtomicU64 = AtomicU64::new(0);
 
 /// The next correlation id: counts up from the configured one, wraps, and is never 0.
 pub(crate) fn next_correlation_id() -> u32 {
-    let given = GIVEN.fetch_add(1, Ordering::Relaxed);
+    let step = u64::from(faults().correlation_id_step);
+    let given = GIVEN.fetch_add(step, Ordering::Relaxed);
     // The ids are 1 to u32::MAX, round and round.
     let period = u64::from(u32::MAX);
     let first = u64::from(config().first_correlation_id.max(1) - 1);

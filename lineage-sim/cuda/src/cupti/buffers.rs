@@ -20,9 +20,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::abi::{BufferCompleted, BufferRequested};
+use crate::abi::{self, BufferCompleted, BufferRequested};
+use crate::clock::now_ns;
 use crate::config::config;
+use crate::cupti::activity::kind;
 use crate::cupti::{records, result};
+use crate::faults::{self, Counter, faults};
 use crate::sync::lock;
 use crate::threads;
 
@@ -41,6 +44,8 @@ struct Buffer {
     records: usize,
     /// Records that are not complete.
     open: usize,
+    /// When it was asked for, on the simulator's clock.
+    since_ns: u64,
 }
 
 // SAFETY: the client handed the memory over until it gets it back; it is written under a lock.
@@ -52,11 +57,43 @@ impl Buffer {
             && (self.max_records == 0 || self.records + records <= self.max_records)
     }
 
+    /// All records are complete, and it was not asked for just now where a fault lets buffers lie.
+    fn is_ready(&self) -> bool {
+        let hold_ns = faults().hold_buffers_ns;
+        self.open == 0 && (hold_ns == 0 || now_ns() >= self.since_ns.saturating_add(hold_ns))
+    }
+
     fn place(&mut self, offset: usize, bytes: usize) -> &mut [u8] {
         debug_assert!(offset + bytes <= self.used);
         // SAFETY: the place lies inside what was reserved of the client's buffer, which is ours
         // until it is handed back, and which was zeroed when it was reserved.
         unsafe { std::slice::from_raw_parts_mut(self.memory.add(offset), bytes) }
+    }
+}
+
+impl Buffer {
+    /// Puts complete records into another order. External ids stay right before their API record.
+    fn shuffle(&mut self, occasion: u64) {
+        if self.open > 0 {
+            return;
+        }
+        let used = self.used;
+        let bytes = self.place(0, used);
+        let mut parts = Vec::new();
+        let (mut begin, mut end) = (0, 0);
+        while let Some(head) = bytes.get(end..end + 4) {
+            let of = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]);
+            let Some(record_bytes) = records::size_of_kind(of) else {
+                return;
+            };
+            end += record_bytes;
+            if of != kind::EXTERNAL_CORRELATION {
+                parts.push(bytes[begin..end].to_vec());
+                begin = end;
+            }
+        }
+        faults::shuffle(&mut parts, occasion);
+        bytes[..begin].copy_from_slice(&parts.concat());
     }
 }
 
@@ -76,7 +113,7 @@ impl Buffers {
 
     /// Hands a full buffer over, or keeps it until its records are complete.
     fn set_aside(&mut self, buffer: Buffer) {
-        if buffer.open == 0 {
+        if buffer.is_ready() {
             worker::hand_over(vec![buffer]);
         } else {
             self.full.push(buffer);
@@ -86,7 +123,7 @@ impl Buffers {
     /// Full buffers without open records, or all of them.
     fn take_full(&mut self, force: bool) -> Vec<Buffer> {
         self.full
-            .extract_if(.., |buffer| force || buffer.open == 0)
+            .extract_if(.., |buffer| force || buffer.is_ready())
             .collect()
     }
 }
@@ -159,7 +196,7 @@ pub(crate) fn take_dropped() -> usize {
     DROPPED.swap(0, Ordering::AcqRel)
 }
 
-fn count_dropped(records: usize) {
+pub(crate) fn count_dropped(records: usize) {
     DROPPED.fetch_add(records, Ordering::AcqRel);
     DROPPED_IN_ALL.fetch_add(records as u64, Ordering::Relaxed);
 }
@@ -189,9 +226,9 @@ impl Sink {
             .is_some()
     }
 
-    /// Reserves the place of a record that is not complete.
-    pub(crate) fn open(self: &Arc<Self>, bytes: usize) -> Option<Slot> {
-        let (buffer, offset) = self.reserve(bytes, 1, 1, |_| ())?;
+    /// Reserves the place of a record that is not complete, or of several of which all are completed at once.
+    pub(crate) fn open(self: &Arc<Self>, bytes: usize, records: usize) -> Option<Slot> {
+        let (buffer, offset) = self.reserve(bytes, records, 1, |_| ())?;
         Some(Slot {
             sink: self.clone(),
             buffer,
@@ -207,6 +244,10 @@ impl Sink {
         open: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Option<(u64, usize)> {
+        if faults().other_tool == abi::OTHER_TOOL_TAKES_BUFFERS {
+            // They are that tool's now.
+            return None;
+        }
         let mut buffers = lock(&self.buffers);
         if !buffers
             .current
@@ -281,7 +322,11 @@ impl Slot {
 
 /// Asks the client for a buffer.
 fn request() -> Option<Buffer> {
+    static REQUESTS: Counter = Counter::new();
     let client = (*lock(&CLIENT))?;
+    if faults::hits(faults().null_buffer_every_nth, REQUESTS.next()) {
+        return None;
+    }
     let (mut memory, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: the client registered the function for this; the pointers live during the call.
     threads::in_callback(|| unsafe {
@@ -304,13 +349,23 @@ fn request() -> Option<Buffer> {
         used: 0,
         records: 0,
         open: 0,
+        since_ns: now_ns(),
     })
 }
 
 /// Hands buffers back to the client. `DELIVERY` is locked.
 fn deliver(buffers: Vec<Buffer>) {
+    static DELIVERIES: Counter = Counter::new();
     let Some(client) = *lock(&CLIENT) else { return };
-    for buffer in buffers {
+    for mut buffer in buffers {
+        let number = DELIVERIES.next();
+        if faults::hits(faults().drop_buffer_every_nth, number) {
+            count_dropped(buffer.records);
+            buffer.used = 0;
+        }
+        if faults().shuffle_buffers == 1 {
+            buffer.shuffle(number);
+        }
         COMPLETED.fetch_add(1, Ordering::Relaxed);
         DELIVERING.with(|cell| cell.set(true));
         // SAFETY: the client registered the function for this, and the buffer is its own. All
@@ -342,12 +397,13 @@ pub(crate) fn flush_all(force: bool) -> Result<(), u32> {
         ready.extend(
             buffers
                 .current
-                .take_if(|current| current.used > 0 && (force || current.open == 0)),
+                .take_if(|current| current.used > 0 && (force || current.is_ready())),
         );
         drop(buffers);
         deliver(ready);
     }
     drop(sinks);
+    faults::slow_flush();
     drop(delivery);
     forget_unused_sinks();
     Ok(())

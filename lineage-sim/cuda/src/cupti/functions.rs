@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
 use crate::abi::{
-    BufferCompleted, BufferRequested, CallbackFunction, CuptiTable, TimestampCallback,
+    self, BufferCompleted, BufferRequested, CallbackFunction, CuptiTable, TimestampCallback,
     cupti_functions,
 };
 use crate::callback_ids;
@@ -13,6 +13,7 @@ use crate::config::{config, is_configured};
 use crate::cupti::activity::{self, Domain, kind};
 use crate::cupti::api::LAST_ERROR;
 use crate::cupti::{attributes, buffers, result, subscriber, time};
+use crate::faults::faults;
 use crate::handles::Handle;
 use crate::objects::{self, CONTEXTS, STREAMS, current_context_number};
 use crate::threads::{self, EXTERNAL_KINDS, ThreadState};
@@ -93,6 +94,10 @@ functions! {
     fn cuptiSubscribe(handle: *mut *mut c_void, callback: Option<CallbackFunction>, userdata: *mut c_void) {
         check(!handle.is_null(), result::INVALID_PARAMETER)?;
         check(config().fail_subscribe_with == 0, config().fail_subscribe_with)?;
+        check(
+            faults().other_tool != abi::OTHER_TOOL_SUBSCRIBED,
+            result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+        )?;
         let new = subscriber::subscribe(callback, userdata)?;
         // SAFETY: the client's pointer.
         unsafe { put(handle, new) }
@@ -270,6 +275,16 @@ functions! {
         Ok(())
     }
 
+    fn cuptiActivityEnableCudaEventDeviceTimestamps(enable: u8) {
+        activity::EVENT_TIMESTAMPS.store(enable != 0, Ordering::Release);
+        Ok(())
+    }
+
+    fn cuptiActivityEnableAllSyncRecords(enable: u8) {
+        activity::ALL_SYNCHRONIZATIONS.store(u32::from(enable != 0), Ordering::Release);
+        Ok(())
+    }
+
     fn cuptiSetThreadIdType(thread_id_type: u32) {
         check(thread_id_type < 2, result::INVALID_PARAMETER)?;
         activity::THREAD_ID_TYPE.store(thread_id_type, Ordering::Release);
@@ -300,12 +315,7 @@ unsafe extern "C" fn cuptiGetLastError() -> u32 {
 }
 
 fn is_kind(number: u32) -> bool {
-    let last = if config().cupti_version >= 130_500 {
-        kind::LAST_13_5
-    } else {
-        kind::LAST_12_9
-    };
-    (1..=last).contains(&number)
+    (1..=kind::last(config().cupti_version)).contains(&number)
 }
 
 fn external_kind(number: u32) -> Result<usize, u32> {

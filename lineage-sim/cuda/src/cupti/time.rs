@@ -47,7 +47,15 @@ pub(crate) fn stamp_ns() -> u64 {
 /// Both clocks are read together each time, and the difference is replaced only when it has
 /// changed by more than reading takes: a record is not shifted against its neighbours by noise.
 pub(crate) fn from_device_ns(device: u32, true_ns: u64) -> u64 {
-    let device_ns = device_time(device).at(true_ns);
+    on_records_clock(device_time(device).at(true_ns))
+}
+
+/// A true time of the host, on the clock of the records.
+pub(crate) fn from_host_ns(true_ns: u64) -> u64 {
+    on_records_clock(true_ns)
+}
+
+fn on_records_clock(device_ns: u64) -> u64 {
     if is_virtual() && CALLBACK.load(Ordering::Acquire) == 0 {
         return device_ns;
     }

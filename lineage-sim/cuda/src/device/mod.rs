@@ -22,7 +22,7 @@ use lineage_sim_model::{
 use crate::call::Call;
 use crate::clock::now_ns;
 use crate::config::{is_virtual, model};
-use crate::cupti::records;
+use crate::cupti::records::{self, EventRecord, HostFunctionRecord};
 use crate::handles::HandleNumber;
 use crate::memory;
 use crate::objects::{Event, Stream, StreamOrder};
@@ -36,8 +36,8 @@ pub(crate) use wait::{Goal, wait, wait_for_context, wait_for_event, wait_for_str
 pub(crate) enum Item {
     /// A kernel, a copy or a set.
     Operation(Box<Operation>),
-    /// The event reaches this generation.
-    Record(Arc<Event>, u64),
+    /// The event reaches this generation, and the record of that is told the time.
+    Record(Arc<Event>, u64, Option<EventRecord>),
     /// Nothing more before what the event captured has ended.
     Wait,
     /// Waits for a value in memory, or writes one.
@@ -51,6 +51,7 @@ pub(crate) enum Item {
 }
 
 pub(crate) struct HostFunction {
+    pub(crate) record: Option<HostFunctionRecord>,
     pub(crate) function: unsafe extern "C" fn(*mut std::ffi::c_void),
     pub(crate) user: *mut std::ffi::c_void,
 }

@@ -10,7 +10,7 @@ use crate::config::is_virtual;
 use crate::sync::lock;
 use crate::{memory, threads};
 
-use super::{COMPLETED, DONE, Device, Goal, Item, device};
+use super::{COMPLETED, DONE, Device, Goal, HostFunction, Item, device};
 
 /// Lets happen what is due with the virtual clock, on the calling thread. With the real one the device's thread does that.
 pub(crate) fn catch_up(until_ns: u64) {
@@ -165,13 +165,21 @@ fn end(item: Item, facts: &Facts) {
             operation.finish(facts);
             COMPLETED.fetch_add(1, Ordering::AcqRel);
         }
-        Item::Record(event, generation) => {
+        Item::Record(event, generation, record) => {
+            if let Some(record) = record {
+                record.reached(facts.device, facts.end_ns);
+            }
             event.reached_ns.store(facts.end_ns, Ordering::Release);
             event.reached.fetch_max(generation, Ordering::AcqRel);
         }
         // Freed twice in stream order is the program's error; CUDA reports none either.
         Item::Free(address) => drop(memory::free(address)),
         Item::FreeAllOf(context) => memory::free_all_of(context),
-        Item::Wait | Item::Value | Item::HostFunction(_) => {}
+        Item::HostFunction(HostFunction { record, .. }) => {
+            if let Some(record) = record {
+                record.finish(facts);
+            }
+        }
+        Item::Wait | Item::Value => {}
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::call::{Asks, Call};
-use crate::cupti::records::{self, Synchronization};
+use crate::cupti::records::{self, EventRecord, EventRecorded, Synchronization};
 use crate::device::{self, Entry, Item};
 use crate::driver::context::{synchronization_start_ns, write_synchronization};
 use crate::driver::{Out, driver_functions};
 use crate::handles::{Handle, handle};
-use crate::objects::{CONTEXTS, EVENTS, Event, current_context, stream};
+use crate::objects::{CONTEXTS, EVENTS, Event, current_context, next_generation, stream};
 use crate::result;
 use crate::sync::lock;
 
@@ -24,8 +24,17 @@ fn record(call: &Call<'_>, event: Handle, of: Handle) -> Result<(), u32> {
     }
     // Held while it is put into the stream, so that the newest generation is the newest capture.
     let mut newest = lock(&event.newest);
-    newest.generation += 1;
-    let record = Entry::marker(Item::Record(event.clone(), newest.generation));
+    newest.generation = next_generation();
+    let recorded = EventRecorded {
+        device: stream.device,
+        correlation_id: call.correlation_id,
+        context_id: stream.context_id,
+        stream_id: stream.id,
+        event_id: event.id,
+        sync_id: newest.generation,
+    };
+    let written = EventRecord::open(call.thread, &recorded);
+    let record = Entry::marker(Item::Record(event.clone(), newest.generation, written));
     newest.captured = Some(device::enqueue(Some(call), &stream, record));
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::call::{Asks, Call};
 use crate::clock::spin_ns;
 use crate::config::model;
 use crate::cupti::api::runtime;
-use crate::cupti::records::{self, Shape, kernel_kind};
+use crate::cupti::records::{self, HostFunctionRecord, Owner, Shape, kernel_kind};
 use crate::device::{self, Entry, HostFunction, Item};
 use crate::driver::driver_functions;
 use crate::handles::Handle;
@@ -301,7 +301,15 @@ driver_functions! {
     fn cuLaunchHostFunc [527, Asks::Nothing] (call, of: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) {
         let stream = stream(of)?;
         let function = function.ok_or(result::INVALID_VALUE)?;
-        let mut entry = Entry::marker(Item::HostFunction(HostFunction { function, user }));
+        let owner = Owner {
+            context_id: stream.context_id,
+            stream_id: stream.id,
+            correlation_id: call.device_correlation_id(),
+            runtime_correlation_id: call.runtime_correlation_id,
+            node: None,
+        };
+        let record = HostFunctionRecord::open(call.thread, &owner);
+        let mut entry = Entry::marker(Item::HostFunction(HostFunction { record, function, user }));
         entry.work = lineage_sim_model::Work::Other { duration_ns: 0 };
         device::enqueue(Some(call), &stream, entry);
         Ok(())
