@@ -44,6 +44,34 @@
 //! # }
 //! ```
 //!
+//! With the virtual clock time is what the model says and nothing else, so that a test can ask for exact numbers, and for the reason:
+//!
+//! ```
+//! use cudarc::driver::{CudaContext, LaunchConfig, PushKernelArg};
+//! use lineage_sim::{Cause, Config, Settings};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Each call that asks for work takes 3 µs, each kernel 8 µs.
+//! let gpu = lineage_sim::load(Config::default().model(Settings::default().work_call_ns(3_000)).virtual_clock())?;
+//! gpu.kernel("work").label_argument(0).duration_ns(8_000).timed()?;
+//! # let ptx = ".version 8.0 .target sm_90 .entry work(.param .u64 label) { ret; }";
+//! # let context = CudaContext::new(0)?;
+//! # let work = context.load_module(cudarc::nvrtc::Ptx::from_src(ptx))?.load_function("work")?;
+//! # let stream = context.new_stream()?;
+//! # let launch = |label: u64| unsafe { stream.launch_builder(&work).arg(&label).launch(LaunchConfig::for_num_elems(1)) };
+//! launch(1)?;
+//! launch(2)?;
+//! stream.synchronize()?;
+//! let second = &gpu.truth().operations[1];
+//! assert_eq!(second.waits.of(Cause::Dependency), 5_000); // queued after 3 of the first one's 8 µs
+//! assert_eq!(second.waits.binding(), Some(Cause::Dependency));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Settings`] has the mechanisms that can be switched on: channels, rings, doorbells, multiprocessors, copy engines, a neighbour, several devices,
+//! host costs, device clocks. [`Gpu::host_threads`] puts the calls of several threads in order.
+//!
 //! The two libraries are global to a process. A test that wants its own configuration, or that
 //! counts records, runs in a process of its own: see [`isolated`]. What is documented by NVIDIA,
 //! measured by others, or a switch because nobody says, is listed in `docs/simulator.md` of the repository.

@@ -151,8 +151,13 @@ fn on_thread(
     };
     faults::kill_if_due(call.ordinal);
     let run = |call: &Call<'_>| {
-        if config().model.call_ns > 0 {
-            spin_ns(config().model.call_ns);
+        let model = &config().model;
+        let cost_ns = match described.asks {
+            Asks::Work(_) => model.call_ns + model.work_call_ns,
+            _ => model.call_ns,
+        };
+        if cost_ns > 0 {
+            spin_ns(cost_ns);
         }
         let ready =
             INITIALIZED.load(Ordering::Acquire) || matches!(described.asks, Asks::NothingYet);

@@ -108,6 +108,8 @@ settings! {
 
     /// Host time of each driver call. Default: 0.
     call_ns: u64 = 0;
+    /// Host time of each driver call that asks for work, as a launch, beside that. Default: 0.
+    work_call_ns: u64 = 0;
     /// Host time for each node of a graph launch, beside the call's. Default: 0.
     graph_node_ns: u64 = 0;
     /// Host time of the first launch of each function (lazy loading). Default: 0.

@@ -104,3 +104,21 @@ fn a_full_ring_is_recorded_with_its_channel() {
         },
     );
 }
+
+/// Of a call that asks for work 1 + 2 µs, of any other 1 µs.
+#[test]
+fn calls_that_ask_for_work_may_cost_more() {
+    isolated(
+        &format!("{NAME}::calls_that_ask_for_work_may_cost_more"),
+        || {
+            let settings = Settings::default().call_ns(1_000).work_call_ns(2_000);
+            let gpu = load(config(settings)).unwrap();
+            let driver = Driver::open();
+            let begin_ns = gpu.now_ns();
+            driver.bind();
+            assert_eq!(gpu.now_ns() - begin_ns, 1_000);
+            driver.launch(1);
+            assert_eq!(gpu.now_ns() - begin_ns, 4_000);
+        },
+    );
+}
