@@ -111,6 +111,7 @@ step_otlp() {
     .ci/otlp/deliver.py "$work/otlp"
     .ci/otlp/restart.py "$work/otlp" term
     .ci/otlp/second.py "$work/otlp"
+    .ci/otlp/configurations.py "$work/otlp"
 }
 
 step_handoffs() { .ci/handoffs small; }

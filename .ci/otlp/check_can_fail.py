@@ -190,7 +190,7 @@ def an_operation_hangs_under_another_batch(export):
     other = next(span for span in export.spans("batch") if span["traceId"] != one["traceId"])
     moved = next(span for span in export.spans("operation") if span["traceId"] == one["traceId"])
     moved["traceId"], moved["parentSpanId"] = other["traceId"], other["spanId"]
-    return "requests that reach another's operations"
+    return "operations under a span of another epoch"
 
 
 def an_operation_says_another_epoch(export):

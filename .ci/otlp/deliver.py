@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 
+import metrics
 from collectors import Collector, ensure, run
 from exports import Server, example
 
@@ -25,6 +26,7 @@ def main(folder, requests=500):
             counts = collector.counts()
         # Ended, so all that it acknowledged is in its file.
         server.check(collector.traces)
+        metrics.check(here / "metrics.json", server.ledger)
         spans = server.spans
         ensure((server.lost, spans["refused"]) == (0, 0), f"spans were lost or refused: {spans}")
         ensure(counts["accepted"] == counts["written"] == spans["sent"], f"the collector counts {counts}, the exporter {spans}")

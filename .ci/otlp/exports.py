@@ -24,7 +24,7 @@ def example(name, package="launch-lineage"):
 class Server:
     """One run of the example that exports to `url`; started at once, in its own process."""
 
-    def __init__(self, folder, url, protocol, requests, compression="none"):
+    def __init__(self, folder, url, protocol, requests, compression="none", detail="everything"):
         folder.mkdir(parents=True, exist_ok=True)
         self.ledger, self.sent = folder / "ledger.jsonl", folder / "sent.tsv"
         self.counters, self.summary = folder / "counters.json", folder / "summary.json"
@@ -34,7 +34,7 @@ class Server:
         self.command = [
             *(example("inference_server"), "--gpu", "sim", "--requests", str(requests), "--arms", "0"),
             *("--out", str(folder), "--json", str(self.summary)),
-            *("--otlp", url, "--otlp-spans", str(self.sent), "--otlp-protocol", protocol),
+            *("--otlp", url, "--otlp-spans", str(self.sent), "--otlp-protocol", protocol, "--otlp-detail", detail),
         ]
         environment = {"OTEL_EXPORTER_OTLP_COMPRESSION": compression}
         self.began, self.log = time.monotonic(), folder / "server.log"

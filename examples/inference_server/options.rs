@@ -67,6 +67,18 @@ pub struct Options {
     )]
     pub otlp_protocol: Option<OtlpProtocol>,
 
+    /// How much is sent: everything of every request, or that only of those that are late, slow or
+    /// faulty, and sums of the others
+    #[arg(
+        long,
+        value_enum,
+        default_value = "everything",
+        requires = "otlp",
+        value_name = "everything|late",
+        hide_possible_values = true
+    )]
+    pub otlp_detail: OtlpDetail,
+
     /// Write trace and span id of every span that is sent, to compare with what arrived
     #[arg(long, requires = "otlp", value_name = "FILE")]
     pub otlp_spans: Option<PathBuf>,
@@ -184,4 +196,13 @@ pub enum OtlpProtocol {
     Grpc,
     /// OTLP over HTTP, as binary protobuf.
     Http,
+}
+
+/// `--otlp-detail`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OtlpDetail {
+    /// Everything of every request.
+    Everything,
+    /// Everything of those that are late, slow or faulty, sums of the others.
+    Late,
 }

@@ -8,11 +8,11 @@ use lineage_otlp::{Detail, ExportCounts, Otlp, OtlpBuilder, OtlpHandle, Protocol
 use serde_json::{Value, json};
 
 use crate::cannot_run::CannotRun;
-use crate::options::{Options, OtlpProtocol};
+use crate::options::{Options, OtlpDetail, OtlpProtocol};
 use crate::table::{Table, Tone};
 
 /// How long the end of the run waits for the collector.
-const WAIT: Duration = Duration::from_secs(30);
+const WAIT: Duration = Duration::from_secs(10);
 
 /// What became of the export.
 pub struct Exported {
@@ -22,8 +22,8 @@ pub struct Exported {
 
 /// The sink for `--otlp`, and what tells of it; `None` without it.
 ///
-/// A server of one's own takes `Otlp::from_env()`. Here everything is exported, whatever its length,
-/// since this is what people want to see of 500 requests.
+/// A server of one's own takes `Otlp::from_env()`. Here everything is exported by default, whatever
+/// its length, since this is what people want to see of 500 requests.
 pub fn sink(options: &Options) -> Result<Option<(Otlp, Exported)>, CannotRun> {
     let Some(url) = &options.otlp else {
         return Ok(None);
@@ -36,7 +36,10 @@ pub fn sink(options: &Options) -> Result<Option<(Otlp, Exported)>, CannotRun> {
     })?;
     let mut builder = from_env
         .endpoint(url)
-        .volume(Volume::of_all(Detail::Everything))
+        .volume(Volume::of_all(match options.otlp_detail {
+            OtlpDetail::Everything => Detail::Everything,
+            OtlpDetail::Late => Detail::SumsAndLate,
+        }))
         .shutdown_within(WAIT);
     let protocol = options.otlp_protocol.or_else(|| {
         // 4317 is gRPC's port wherever OTLP is spoken.

@@ -1,5 +1,6 @@
-// The official OpenTelemetry collector with the parts that our checks need, and no more: OTLP in over gRPC and HTTP, bounded
-// memory, and what came in written down as OTLP/JSON lines or told to the log. Nothing here changes a span.
+// The official OpenTelemetry collector with the parts that our checks and docs/collector/ need, and no more: OTLP in over gRPC
+// and HTTP, bounded memory, what came in written down as OTLP/JSON lines or told to the log; batches, sampling at the tail, and
+// the ways to a backend.
 //
 // Built by scripts/build-collector from the versions in go.mod and go.sum; a configuration for it is collector.yaml.
 package main
@@ -8,7 +9,9 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/clickhouseexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -17,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/debugexporter"
 	"go.opentelemetry.io/collector/exporter/nopexporter"
+	"go.opentelemetry.io/collector/exporter/otlpexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/batchprocessor"
@@ -34,6 +38,7 @@ func factories() (otelcol.Factories, error) {
 	processors, err := otelcol.MakeFactoryMap[processor.Factory](
 		memorylimiterprocessor.NewFactory(),
 		batchprocessor.NewFactory(),
+		tailsamplingprocessor.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
@@ -42,6 +47,8 @@ func factories() (otelcol.Factories, error) {
 		debugexporter.NewFactory(),
 		fileexporter.NewFactory(),
 		nopexporter.NewFactory(),
+		otlpexporter.NewFactory(),
+		clickhouseexporter.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
