@@ -121,6 +121,8 @@ fn a_refusal_is_not_tried_again_and_said_once_with_what_to_do() {
         for part in [status, advice, &endpoint] {
             assert!(said.contains(part), "{said} lacks {part}");
         }
+        // Of the first request: the second is not said.
+        assert_eq!(problems[0].not_delivered, 10);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Brings one batch to the collector, however often that takes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -27,8 +27,24 @@ pub(crate) struct Sender {
     pub(crate) give_up_after: Duration,
     /// When everything has to be done, once that is known.
     pub(crate) stop: watch::Receiver<Option<Instant>>,
-    /// Before this the collector does not want to be asked.
-    pub(crate) not_before: Option<Instant>,
+    pub(crate) throttle: Arc<Throttle>,
+}
+
+/// Before when the collector does not want to be asked, of which it told one of a signal's senders.
+#[derive(Debug, Default)]
+pub(crate) struct Throttle(Mutex<Option<Instant>>);
+
+impl Throttle {
+    /// `None` where there is nothing to wait for.
+    fn until(&self) -> Option<Instant> {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.filter(|until| *until > Instant::now())
+    }
+
+    fn extend(&self, until: Instant) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = (*known).max(Some(until));
+    }
 }
 
 /// Whether a wait was worth it.
@@ -44,7 +60,12 @@ impl Sender {
     pub(crate) async fn deliver(&mut self, batch: &mut Batch) {
         while let Some(piece) = batch.next() {
             match self.deliver_piece(&piece).await {
-                Delivered::End(end) => batch.end(end),
+                Delivered::End(end, trouble) => {
+                    batch.end(end);
+                    if let Some(trouble) = trouble {
+                        self.problems.say(self.signal, &trouble);
+                    }
+                }
                 Delivered::TooLarge(trouble) => {
                     // What is split is delivered after all, and is not worth a word.
                     if !batch.split() {
@@ -61,11 +82,10 @@ impl Sender {
         let mut began = None;
         let mut attempts = 0;
         loop {
-            if let Some(not_before) = self.not_before {
-                if self.wait_until(not_before, false).await == Waited::TooLong {
-                    return Delivered::End(End::Lost(LossReason::Shutdown));
+            while let Some(until) = self.throttle.until() {
+                if self.wait_until(until, false).await == Waited::TooLong {
+                    return Delivered::End(End::Lost(LossReason::Shutdown), None);
                 }
-                self.not_before = None;
             }
             let began = *began.get_or_insert_with(Instant::now);
             self.counters.request();
@@ -75,17 +95,12 @@ impl Sender {
             attempts += 1;
             let (trouble, after) = match self.client.send(&prepared).await {
                 Verdict::Accepted { refused, warning } => {
-                    if let Some(warning) = warning {
-                        self.problems.say(self.signal, &warning);
-                    }
-                    return Delivered::End(End::Answered { refused });
+                    return Delivered::End(End::Answered { refused }, warning);
                 }
                 Verdict::TooLarge(trouble) => return Delivered::TooLarge(trouble),
                 Verdict::Refused(trouble) => {
-                    self.problems.say(self.signal, &trouble);
-                    return Delivered::End(End::Answered {
-                        refused: piece.count,
-                    });
+                    let refused = piece.count;
+                    return Delivered::End(End::Answered { refused }, Some(trouble));
                 }
                 Verdict::Again { trouble, after } => (trouble, after),
             };
@@ -97,7 +112,7 @@ impl Sender {
             };
             let next = now + wait;
             if after.is_some() {
-                self.not_before = Some(next);
+                self.throttle.extend(next);
             }
             if next > began + self.give_up_after {
                 let what = format!(
@@ -109,11 +124,10 @@ impl Sender {
                     trouble.what
                 );
                 let given_up = Trouble::new(ProblemKind::GivenUp, what);
-                self.problems.say(self.signal, &given_up);
-                return Delivered::End(End::Lost(LossReason::GivenUp));
+                return Delivered::End(End::Lost(LossReason::GivenUp), Some(given_up));
             }
             if after.is_none() && self.wait_until(next, true).await == Waited::TooLong {
-                return Delivered::End(End::Lost(LossReason::Shutdown));
+                return Delivered::End(End::Lost(LossReason::Shutdown), None);
             }
         }
     }
@@ -145,6 +159,7 @@ impl Sender {
 }
 
 enum Delivered {
-    End(End),
+    /// What is said of it, is said after it was counted.
+    End(End, Option<Trouble>),
     TooLarge(Trouble),
 }

@@ -57,6 +57,9 @@ const LARGEST_MESSAGE: usize = 4 << 20;
 /// The part of the queue that metrics and log records have each for themselves.
 const SHARE_OF_THE_FEW: usize = 16;
 
+/// How many batches a queue holds at least.
+const BATCHES_AT_LEAST: usize = 4;
+
 /// The least that a queue is good for.
 const SMALLEST_QUEUE: usize = 64 << 10;
 
@@ -127,6 +130,7 @@ impl Pipeline {
             queue: Arc::clone(&queue),
             envelope,
             targets,
+            throttles: Default::default(),
             give_up_after: settings.batching.map(|batching| batching.give_up_after),
             backoff,
             problems: Arc::new(Problems::new(
@@ -177,7 +181,8 @@ impl Pipeline {
     /// Sends what is left and ends, no later than the deadline whatever the collector does. What is not acknowledged by then is
     /// lost and counted.
     ///
-    /// In a forked child, where there is no thread to wait for, it returns at once.
+    /// In a forked child, where there is no thread to wait for, it returns at once. It also returns, with items that are still
+    /// pending, if the application's own hook for problems keeps the exporter's thread longer than that.
     pub fn shutdown(mut self, within: Duration) -> ExportCounts {
         if self.queue.is_forked() {
             return self.queue.counters.snapshot();
@@ -241,12 +246,17 @@ fn limits(settings: &Settings, envelope: &Envelope) -> Result<[LaneLimits; 3], S
             Signal::Metrics | Signal::Logs => few,
         };
         let batching = settings.batching[signal.index()];
+        let queue_items = batching.queue_items.unwrap_or(u64::MAX);
         LaneLimits {
             queue_bytes,
-            queue_items: batching.queue_items.unwrap_or(u64::MAX),
-            batch_bytes: settings.batch_bytes.min(queue_bytes),
+            queue_items,
+            // A queue that is full before its first batch would have nothing to send.
+            batch_bytes: settings.batch_bytes.min(queue_bytes / BATCHES_AT_LEAST),
             largest_item: largest.min(queue_bytes),
-            batch_items: batching.items,
+            batch_items: batching
+                .items
+                .min(queue_items / BATCHES_AT_LEAST as u64)
+                .max(1),
             batch_age: batching.delay,
         }
     }))

@@ -35,12 +35,13 @@ fn a_panic_loses_what_was_on_its_way_and_the_export_goes_on() {
     assert!(pipeline.flush(SOON));
     assert_eq!(told.recv_timeout(SOON), Ok(ProblemKind::Panicked));
     let counts = pipeline.counters().snapshot();
-    assert_eq!((counts.panics, counts.log_records.lost.panicked), (3, 3));
+    assert_eq!(counts.log_records.lost.panicked, 3);
     assert_eq!(counts.queue_bytes, 0);
 
     assert!(pipeline.offer(Signal::Logs, b"no panic"));
     assert_eq!(told.recv_timeout(SOON), Ok(ProblemKind::Unreachable));
     let counts = pipeline.shutdown(Duration::ZERO);
+    assert_eq!(counts.panics, 3);
     assert_eq!(
         (counts.log_records.offered, counts.log_records.lost.shutdown),
         (4, 1)
@@ -57,6 +58,24 @@ fn a_pipeline_without_transport_names_the_feature() {
         let said = started.expect_err("no transport").to_string();
         assert!(said.contains("without the feature `http`"), "{said}");
     }
+}
+
+#[test]
+fn a_small_queue_still_has_batches_to_send() {
+    let variables = |name: &str| match name {
+        "OTEL_BSP_MAX_QUEUE_SIZE" => Some("100".to_owned()),
+        "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE" => Some("7".to_owned()),
+        _ => None,
+    };
+    let mut settings = Settings::from_variables(variables).expect("usable");
+    settings.queue_bytes(1 << 20);
+    let envelope = Envelope::new(&Origin::default());
+    let [traces, metrics, logs] = limits(&settings, &envelope).expect("usable");
+    assert_eq!((traces.queue_items, traces.batch_items), (100, 25));
+    assert_eq!((logs.queue_items, logs.batch_items), (u64::MAX, 7));
+    // 14 sixteenths of 1 MiB, and one sixteenth; a quarter of each.
+    assert_eq!((traces.queue_bytes, traces.batch_bytes), (917_504, 229_376));
+    assert_eq!((metrics.queue_bytes, metrics.batch_bytes), (65_536, 16_384));
 }
 
 #[test]

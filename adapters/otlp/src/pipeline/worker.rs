@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use super::backoff::mixed;
 use super::batch::Batch;
 use super::counts::LossReason;
-use super::deliver::Sender;
+use super::deliver::{Sender, Throttle};
 use super::envelope::Envelope;
 use super::problem::{Problems, Trouble, shown};
 use super::queue::{Next, Queue};
@@ -41,6 +41,7 @@ pub(crate) struct Worker {
     pub(crate) queue: Arc<Queue>,
     pub(crate) envelope: Arc<Envelope>,
     pub(crate) targets: [Arc<Target>; 3],
+    pub(crate) throttles: [Arc<Throttle>; 3],
     pub(crate) give_up_after: [Duration; 3],
     pub(crate) backoff: Backoff,
     pub(crate) problems: Arc<Problems>,
@@ -116,7 +117,7 @@ impl Worker {
             },
             give_up_after: self.give_up_after[signal.index()],
             stop: self.stop.clone(),
-            not_before: None,
+            throttle: Arc::clone(&self.throttles[signal.index()]),
         };
         loop {
             match self.queue.next(signal) {

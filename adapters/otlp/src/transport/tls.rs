@@ -201,6 +201,9 @@ fn trouble(error: &rustls::Error) -> Trouble {
             "trying again; the collector asks who we are: set OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and \
              OTEL_EXPORTER_OTLP_CLIENT_KEY"
         }
+        Tls::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "trying again; the port speaks TLS and not this protocol: by default grpc is at 4317, http/protobuf at 4318"
+        }
         Tls::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "trying again; the port speaks no TLS, so the endpoint has to begin with http://"
         }
