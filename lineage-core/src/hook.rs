@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use crate::id::{CorrelationId, HostNanos, PackedEpoch, TaskId};
+use crate::id::{CorrelationId, HostNanos, PackedEpoch, TaskId, ThreadKey};
 use crate::observation::{ApiDomain, OperationsDue};
 
 /// What a launch boundary does beyond setting the current epoch: CUPTI's external correlation.
@@ -41,6 +41,7 @@ pub struct HookAlreadySet(&'static str);
 
 static BOUNDARY: OnceLock<&'static dyn BoundaryHook> = OnceLock::new();
 static TASK: OnceLock<fn() -> Option<TaskId>> = OnceLock::new();
+static THREAD: OnceLock<fn(ThreadKey)> = OnceLock::new();
 
 /// Sets what launch boundaries call.
 ///
@@ -57,6 +58,23 @@ pub fn set_boundary_hook(hook: &'static dyn BoundaryHook) -> Result<(), HookAlre
 /// [`HookAlreadySet`], in which case the earlier one stays.
 pub fn set_task_id_hook(hook: fn() -> Option<TaskId>) -> Result<(), HookAlreadySet> {
     TASK.set(hook).map_err(|_| HookAlreadySet("task id"))
+}
+
+/// Sets what is called on a thread after its first record of each session: once per thread and
+/// session, so it may cost microseconds. It may be called inside a CUDA call, and must not panic,
+/// nor use lineage.
+///
+/// # Errors
+/// [`HookAlreadySet`], in which case the earlier one stays.
+pub fn set_thread_hook(hook: fn(ThreadKey)) -> Result<(), HookAlreadySet> {
+    THREAD.set(hook).map_err(|_| HookAlreadySet("thread"))
+}
+
+#[cfg(feature = "record")]
+pub(crate) fn thread_began(thread: ThreadKey) {
+    if let Some(hook) = THREAD.get() {
+        hook(thread);
+    }
 }
 
 #[cfg(feature = "record")]

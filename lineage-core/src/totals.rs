@@ -295,7 +295,7 @@ impl Index<FaultCode> for FaultCounts {
     }
 }
 
-const DROP_SITES: [DropSite; 9] = [
+const DROP_SITES: [DropSite; 10] = [
     DropSite::CuptiBuffer,
     DropSite::BufferTail,
     DropSite::BufferQueue,
@@ -305,6 +305,7 @@ const DROP_SITES: [DropSite; 9] = [
     DropSite::AfterShutdown,
     DropSite::Declare,
     DropSite::Sink,
+    DropSite::SchedulerRing,
 ];
 
 /// Counts of lost records by the place where they were lost.
@@ -422,7 +423,7 @@ mod tests {
         for (number, site) in DROP_SITES.into_iter().enumerate() {
             assert_eq!(totals.dropped[site], number as u64 + 1);
         }
-        assert_eq!(totals.dropped.total(), 45);
+        assert_eq!(totals.dropped.total(), 55);
     }
 
     #[cfg(feature = "jsonl")]

@@ -393,6 +393,7 @@ impl Entry {
                 at: start?,
                 cpu: self.narrow_of(0),
                 running: self.narrow[2] != 0,
+                off: None,
                 state: self.narrow_of(1),
             }
             .into(),

@@ -93,7 +93,9 @@ impl Process {
             | Event::EventRecord(_)
             | Event::GraphNode(_)
             | Event::Scheduled(_)
-            | Event::OsCall(_) => return,
+            | Event::OsCall(_)
+            | Event::SchedulerSession(_)
+            | Event::RunQueue(_) => return,
             _ => {}
         }
         self.host_evidence = true;

@@ -459,11 +459,14 @@ impl ThreadState {
         let Ok(mut writer) = self.writer.try_borrow_mut() else {
             return count_after_shutdown();
         };
-        writer.insert(self.attach(session)).push(words);
+        let (attached, key) = self.attach(session);
+        writer.insert(attached).push(words);
+        drop(writer);
+        hook::thread_began(key);
     }
 
     #[cold]
-    fn attach(&self, session: u32) -> Writer {
+    fn attach(&self, session: u32) -> (Writer, ThreadKey) {
         let key = ThreadKey {
             tid: system_thread_id(),
             generation: HOT.with(generation),
@@ -479,11 +482,12 @@ impl ThreadState {
             started,
             consumer,
         });
-        Writer {
+        let writer = Writer {
             session,
             producer,
             drain: arrivals.drain.clone(),
-        }
+        };
+        (writer, key)
     }
 
     /// The thread ends: scopes that are still open were leaked, and the ring closes.
@@ -497,7 +501,7 @@ impl ThreadState {
         let current = recording();
         let mut writer = self.writer.take();
         if let (Some(session), true, true) = (current, leaked.peek().is_some(), writer.is_none()) {
-            writer = Some(self.attach(session));
+            writer = Some(self.attach(session).0);
         }
         let Some(writer) = writer else { return };
         if current == Some(writer.session) {

@@ -262,7 +262,9 @@ fn after(event: Option<&Event>) -> Option<Event> {
         | Event::EventRecord(_)
         | Event::GraphNode(_)
         | Event::Scheduled(_)
-        | Event::OsCall(_) => return after_import(event),
+        | Event::OsCall(_)
+        | Event::SchedulerSession(_)
+        | Event::RunQueue(_) => return after_import(event),
     })
 }
 
@@ -303,7 +305,8 @@ fn after_import(event: &Event) -> Option<Event> {
             tid: 7,
             at: at(25),
             cpu: Some(3),
-            running: true,
+            running: false,
+            off: Some(SwitchedOff::Preempted),
             state: None,
         }
         .into(),
@@ -312,6 +315,22 @@ fn after_import(event: &Event) -> Option<Event> {
             name: text("pthread_cond_wait"),
             start: at(26),
             end: None,
+        }
+        .into(),
+        Event::OsCall(_) => SchedulerSession::Lost {
+            tid: 7,
+            count: 2,
+            not_before: Some(at(27)),
+            not_after: None,
+        }
+        .into(),
+        Event::SchedulerSession(_) => RunQueue {
+            tid: 7,
+            not_before: at(28),
+            not_after: at(29),
+            waited_ns: u64::MAX,
+            ran_ns: 0,
+            turns: 3,
         }
         .into(),
         // The last of all.
@@ -462,7 +481,7 @@ fn every_event_row_and_fault_is_read_back_as_it_was_written() {
     expected.extend(rows.into_iter().map(Entry::Row));
     expected.extend(faults.into_iter().map(Entry::Fault));
     expected.push(Entry::End(Counts {
-        observations: 35,
+        observations: 37,
         rows: 4,
         faults: 1,
         not_written: 0,

@@ -192,6 +192,8 @@ pub enum DropSite {
     Declare,
     /// A sink failed to keep what it was given.
     Sink,
+    /// The buffer of a thread's switches was full, and the system counted what it could not write.
+    SchedulerRing,
 }
 
 /// Records were lost, and counted.

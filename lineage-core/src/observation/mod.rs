@@ -18,7 +18,7 @@ pub use host::{
     Stepped, ThreadEnded, ThreadStarted,
 };
 pub use order::{EventRecord, GraphNode, Synchronization, SynchronizationKind};
-pub use scheduler::{OsCall, Scheduled};
+pub use scheduler::{OsCall, RunQueue, Scheduled, SchedulerSession, SwitchedOff};
 
 use crate::id::ProcessOrdinal;
 
@@ -121,4 +121,8 @@ events! {
     Scheduled(Scheduled),
     /// A thread was inside a call of the operating system's runtime.
     OsCall(OsCall),
+    /// What is known of the scheduler from here on.
+    SchedulerSession(SchedulerSession),
+    /// How long a thread waited for a processor within an interval.
+    RunQueue(RunQueue),
 }

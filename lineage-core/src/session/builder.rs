@@ -21,7 +21,8 @@ pub struct LineageBuilder {
     pub(super) drain_every: Duration,
     pub(super) flush_every: Duration,
     pub(super) limits: Limits,
-    pub(super) source: Option<Box<dyn EvidenceSource>>,
+    pub(super) device: Option<Box<dyn EvidenceSource>>,
+    pub(super) scheduler: Option<Box<dyn EvidenceSource>>,
     pub(super) sinks: Vec<Box<dyn Sink>>,
 }
 
@@ -71,7 +72,8 @@ impl Default for LineageBuilder {
             drain_every: Duration::from_millis(20),
             flush_every: Duration::from_millis(500),
             limits: Limits::default(),
-            source: None,
+            device: None,
+            scheduler: None,
             sinks: Vec::new(),
         }
     }
@@ -124,7 +126,7 @@ impl LineageBuilder {
         self
     }
 
-    /// How often the source is asked for its complete buffers.
+    /// How often the sources are asked for their complete buffers.
     pub fn flush_every(mut self, interval: Duration) -> Self {
         self.flush_every = interval;
         self
@@ -138,7 +140,14 @@ impl LineageBuilder {
 
     /// Where device evidence comes from, as `lineage_cupti::Cupti`.
     pub fn device(mut self, source: impl EvidenceSource + 'static) -> Self {
-        self.source = Some(Box::new(source));
+        self.device = Some(Box::new(source));
+        self
+    }
+
+    /// Where evidence of the operating system's scheduler comes from, as `lineage_sched::Scheduler`:
+    /// when a thread of the process was off its processor, and why.
+    pub fn scheduler(mut self, source: impl EvidenceSource + 'static) -> Self {
+        self.scheduler = Some(Box::new(source));
         self
     }
 
@@ -150,8 +159,9 @@ impl LineageBuilder {
 
     /// Starts the session.
     ///
-    /// That there is no device evidence is no error: the session starts, and
-    /// [`Report::device`](super::Report::device) says why.
+    /// That a source has no evidence is no error: the session starts, and
+    /// [`Report::device`](super::Report::device) and
+    /// [`Report::scheduler`](super::Report::scheduler) say why.
     ///
     /// # Errors
     /// See [`StartError`].

@@ -6,7 +6,7 @@ mod drain;
 mod report;
 
 pub use builder::{LineageBuilder, StartError};
-pub use report::{DeviceEvidence, Report};
+pub use report::{DeviceEvidence, Report, SchedulerEvidence};
 
 use std::sync::Arc;
 use std::time::Duration;

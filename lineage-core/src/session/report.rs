@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::id::{EpochId, LaunchEpoch};
-use crate::observation::{Event, Observation};
+use crate::observation::{Event, Observation, SchedulerSession};
 use crate::row::{Binding, LooseFault, Row};
 use crate::totals::Totals;
 
@@ -54,6 +54,98 @@ impl std::fmt::Display for DeviceEvidence {
     }
 }
 
+/// Whether the operating system's scheduler was observed, and on how many threads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SchedulerEvidence {
+    /// No source was given to the session, or it does not record.
+    #[default]
+    NotAsked,
+    /// Collected.
+    Present {
+        /// Threads of which every switch is observed, from some moment of theirs on.
+        watched: u64,
+        /// Threads of which only the time in the run queue is.
+        run_queue_only: u64,
+        /// How often a thread was left out altogether.
+        unwatched: u64,
+        /// Why the last of those that are not watched is not.
+        why: Option<Arc<str>>,
+    },
+    /// Asked for, and not to be had.
+    Absent {
+        /// Why, for a person.
+        why: Arc<str>,
+    },
+}
+
+impl SchedulerEvidence {
+    /// Takes in what a source says of itself.
+    pub(crate) fn learn(&mut self, session: &SchedulerSession) {
+        if let SchedulerSession::Absent { why, .. } = session {
+            *self = Self::Absent { why: why.clone() };
+            return;
+        }
+        if !matches!(self, Self::Present { .. }) {
+            *self = Self::Present {
+                watched: 0,
+                run_queue_only: 0,
+                unwatched: 0,
+                why: None,
+            };
+        }
+        let Self::Present {
+            watched,
+            run_queue_only,
+            unwatched,
+            why: latest,
+        } = self
+        else {
+            return;
+        };
+        match session {
+            SchedulerSession::Watched { .. } => *watched += 1,
+            SchedulerSession::RunQueueOnly { why, .. } => {
+                *run_queue_only += 1;
+                *latest = Some(why.clone());
+            }
+            SchedulerSession::Unwatched { why, .. } => {
+                *unwatched += 1;
+                *latest = Some(why.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Written as one line, for example `scheduler evidence: every switch of 4 threads`.
+impl std::fmt::Display for SchedulerEvidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotAsked => f.write_str("no scheduler evidence: none was asked for"),
+            Self::Absent { why } => write!(f, "no scheduler evidence: {why}"),
+            Self::Present {
+                watched,
+                run_queue_only,
+                unwatched,
+                why,
+            } => {
+                write!(f, "scheduler evidence: every switch of {watched} threads")?;
+                if *run_queue_only > 0 {
+                    write!(f, ", only the run-queue delay of {run_queue_only}")?;
+                }
+                if *unwatched > 0 {
+                    write!(f, ", nothing of {unwatched}")?;
+                }
+                match why {
+                    Some(why) => write!(f, " ({why})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
 /// What a session observed and concluded.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -72,12 +164,19 @@ pub struct Report {
     pub not_kept: u64,
     /// Whether the device was observed.
     pub device: DeviceEvidence,
+    /// Whether the scheduler was observed.
+    pub scheduler: SchedulerEvidence,
 }
 
-/// What a person reads first: whether there is device evidence, and the totals.
+/// What a person reads first: whether there is device evidence, and of the scheduler where that was
+/// asked for, and the totals.
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}\n{}", self.device, self.totals)
+        writeln!(f, "{}", self.device)?;
+        if self.scheduler != SchedulerEvidence::NotAsked {
+            writeln!(f, "{}", self.scheduler)?;
+        }
+        write!(f, "{}", self.totals)
     }
 }
 
@@ -127,6 +226,7 @@ impl Report {
             totals: Totals::default(),
             not_kept: 0,
             device: DeviceEvidence::NotAsked,
+            scheduler: SchedulerEvidence::NotAsked,
         }
     }
 }

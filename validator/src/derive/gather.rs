@@ -131,7 +131,9 @@ impl<'a> Gathered<'a> {
             | Event::EventRecord(_)
             | Event::GraphNode(_)
             | Event::Scheduled(_)
-            | Event::OsCall(_) => {}
+            | Event::OsCall(_)
+            | Event::SchedulerSession(_)
+            | Event::RunQueue(_) => {}
             Event::Extent(what) => take!(extents, what),
             _ => self.not_examined += 1,
         }

@@ -1,4 +1,4 @@
-//! The drain thread: reads rings and source, feeds the correlator, hands on what comes out.
+//! The drain thread: reads rings and sources, feeds the correlator, hands on what comes out.
 
 mod pipeline;
 mod rings;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{LineageBuilder, Report, StartError};
 use crate::hot;
 use crate::id::HostNanos;
-use crate::source::{SessionInfo, SourceContext};
+use crate::source::{EvidenceSource, SessionInfo, SourceContext};
 use crate::totals::Totals;
 use pipeline::Pipeline;
 
@@ -154,15 +154,19 @@ pub(super) fn start(mut builder: LineageBuilder, process: Uuid) -> Result<Link, 
     }
     let session = SESSIONS.fetch_add(1, Ordering::Relaxed) + 1;
     let context = SourceContext::new(hot::clock(), builder.tier);
-    let absent = builder
-        .source
-        .as_mut()
-        .and_then(|source| source.start(context).err());
+    let start = |source: &mut Option<Box<dyn EvidenceSource>>| {
+        source.as_mut().and_then(|it| it.start(context).err())
+    };
+    let device_absent = start(&mut builder.device);
+    let scheduler_absent = start(&mut builder.scheduler);
     let (drain_every, flush_every) = (builder.drain_every, builder.flush_every);
     let ring_capacity = builder.ring_capacity;
     let mut pipeline = Pipeline::new(builder, process, session);
-    if let Some(absent) = absent {
-        pipeline.source_is_absent(&absent);
+    if let Some(absent) = device_absent {
+        pipeline.device_is_absent(&absent);
+    }
+    if let Some(absent) = scheduler_absent {
+        pipeline.scheduler_is_absent(&absent);
     }
     let inbox = Arc::new(Inbox::default());
     let run = Run {

@@ -1,4 +1,4 @@
-//! Rings and source, correlator, memory, sinks: one pass after the other, all on one thread.
+//! Rings and sources, correlator, memory, sinks: one pass after the other, all on one thread.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use super::rings::Rings;
 use crate::correlator::Correlator;
 use crate::hot;
 use crate::id::HostNanos;
-use crate::observation::{DeviceSession, DropSite, Dropped, Event, Observation};
+use crate::observation::{DeviceSession, DropSite, Dropped, Event, Observation, SchedulerSession};
 use crate::row::{LooseFault, Row};
-use crate::session::{DeviceEvidence, LineageBuilder, Report};
+use crate::session::{DeviceEvidence, LineageBuilder, Report, SchedulerEvidence};
 use crate::source::{EvidenceSource, NoEvidence, Progress, Sink, SinkError};
 use crate::totals::Totals;
 
@@ -23,14 +23,29 @@ const ROUND: usize = 1024;
 /// left alone, and count what they cannot hold.
 const BACKLOG: usize = 1 << 18;
 
+struct Sources {
+    device: Option<Box<dyn EvidenceSource>>,
+    scheduler: Option<Box<dyn EvidenceSource>>,
+}
+
+impl Sources {
+    fn all(&mut self) -> impl Iterator<Item = &mut Box<dyn EvidenceSource>> {
+        [&mut self.device, &mut self.scheduler]
+            .into_iter()
+            .flatten()
+    }
+}
+
 pub(super) struct Pipeline {
     process: Uuid,
     rings: Rings,
-    source: Option<Box<dyn EvidenceSource>>,
+    /// Each is asked in turn, the device first.
+    sources: Sources,
     correlator: Correlator,
     sinks: Vec<Box<dyn Sink>>,
     memory: Memory,
     device: DeviceEvidence,
+    scheduler: SchedulerEvidence,
     /// When the pass began after which nothing was left over: all that was recorded before went to
     /// the correlator.
     read_until: HostNanos,
@@ -46,11 +61,15 @@ impl Pipeline {
         Self {
             process,
             rings: Rings::new(session),
-            source: builder.source,
+            sources: Sources {
+                device: builder.device,
+                scheduler: builder.scheduler,
+            },
             correlator: Correlator::new(builder.limits),
             sinks: builder.sinks,
             memory: Memory::new(builder.keep_in_memory),
             device: DeviceEvidence::NotAsked,
+            scheduler: SchedulerEvidence::NotAsked,
             read_until: HostNanos(0),
             backlog: VecDeque::new(),
             batch: Vec::new(),
@@ -59,9 +78,9 @@ impl Pipeline {
         }
     }
 
-    /// The source could not start: the session goes on without it, and says so.
-    pub(super) fn source_is_absent(&mut self, absent: &NoEvidence) {
-        self.source = None;
+    /// The device's source could not start: the session goes on without it, and says so.
+    pub(super) fn device_is_absent(&mut self, absent: &NoEvidence) {
+        self.sources.device = None;
         let why = absent.why.clone();
         let event = DeviceSession::Absent {
             why,
@@ -70,13 +89,24 @@ impl Pipeline {
         self.backlog.push_back(Observation::live(event));
     }
 
-    /// Takes what the source says of its own start, before the first ring is read: a call does not
+    /// The same for the scheduler's.
+    pub(super) fn scheduler_is_absent(&mut self, absent: &NoEvidence) {
+        self.sources.scheduler = None;
+        let why = absent.why.clone();
+        let event = SchedulerSession::Absent {
+            why,
+            at: HostNanos(hot::now()),
+        };
+        self.backlog.push_back(Observation::live(event));
+    }
+
+    /// Takes what the sources say of their own start, before the first ring is read: a call does not
     /// name its session, and belongs to the one that is known to run.
     pub(super) fn take_in_start(&mut self) {
         let Self {
-            source, backlog, ..
+            sources, backlog, ..
         } = self;
-        if let Some(source) = source {
+        for source in sources.all() {
             source.drain(&mut |observation| backlog.push_back(observation));
         }
     }
@@ -123,17 +153,17 @@ impl Pipeline {
         }
     }
 
-    /// Takes what the rings and then what the source hold: a flush that the source reports comes
-    /// after all that the rings held when it returned.
+    /// Takes what the rings and then what the sources hold: a flush that the device's source reports
+    /// comes after all that the rings held when it returned.
     fn take_in(&mut self) {
         self.take_in_rings();
         let Self {
-            source,
+            sources,
             rings,
             backlog,
             ..
         } = self;
-        if let Some(source) = source {
+        for source in sources.all() {
             let mut decoded = 0;
             source.drain(&mut |observation| {
                 backlog.push_back(observation);
@@ -147,18 +177,19 @@ impl Pipeline {
         self.note_counter(&hot::NOT_DECLARED, DropSite::Declare);
     }
 
-    /// Asks the source for its complete buffers.
+    /// Asks the sources for their complete buffers.
     pub(super) fn flush(&mut self) {
-        if let Some(source) = &mut self.source {
+        for source in self.sources.all() {
             source.flush();
         }
     }
 
     /// Ends in order: device evidence first, while the application's threads still record; then
-    /// the rings; then what the correlator held back.
+    /// the rings, and the scheduler's evidence, which covers all that they hold; then what the
+    /// correlator held back.
     pub(super) fn stop(&mut self, within: Duration) {
         self.collect();
-        if let Some(mut source) = self.source.take() {
+        if let Some(mut source) = self.sources.device.take() {
             self.take_in_rings();
             source.stop(within, &mut |observation| {
                 self.backlog.push_back(observation)
@@ -166,6 +197,11 @@ impl Pipeline {
         }
         hot::RECORDING.store(0, Ordering::Release);
         self.rings.finish(&mut self.backlog);
+        if let Some(mut source) = self.sources.scheduler.take() {
+            source.stop(within, &mut |observation| {
+                self.backlog.push_back(observation)
+            });
+        }
         self.take_in();
         while !self.backlog.is_empty() {
             self.hand_on(ROUND);
@@ -185,8 +221,12 @@ impl Pipeline {
         let observations = observations.min(self.backlog.len());
         self.batch.extend(self.backlog.drain(..observations));
         for observation in &self.batch {
-            if let Event::DeviceSession(session) = &observation.event {
-                self.device = device_evidence(session, &self.device);
+            match &observation.event {
+                Event::DeviceSession(session) => {
+                    self.device = device_evidence(session, &self.device);
+                }
+                Event::SchedulerSession(session) => self.scheduler.learn(session),
+                _ => {}
             }
             self.correlator.observe(observation);
         }
@@ -245,6 +285,7 @@ impl Pipeline {
             totals: self.totals(),
             not_kept: self.memory.not_kept,
             device: self.device.clone(),
+            scheduler: self.scheduler.clone(),
         }
     }
 }

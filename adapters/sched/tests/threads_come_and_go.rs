@@ -1,0 +1,75 @@
+//! Threads that begin and end while a session runs: each is told of, and nothing is left over.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lineage_core::Epoch;
+use lineage_core::observation::SchedulerSession;
+use lineage_sched::Scheduler;
+
+#[test]
+fn threads_come_and_go_and_leave_nothing_behind() {
+    let files = common::open_files();
+    let lineage = common::session(Scheduler::new())
+        .start()
+        .expect("a session");
+    let mut lives: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut threads = 0;
+    for _ in 0..20 {
+        let ten: Vec<_> = (0..10)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    let began = common::now_ns();
+                    drop(Epoch::declare("request"));
+                    std::thread::sleep(Duration::from_millis(2));
+                    (common::tid(), began, common::now_ns())
+                })
+            })
+            .collect();
+        for thread in ten {
+            let (tid, began, ended) = thread.join().expect("no panic");
+            // A system id that is given out again stands for the last one who had it.
+            lives.insert(tid, (began, ended));
+            threads += 1;
+        }
+    }
+    // The ends are read when the drain thread comes.
+    lineage.flush(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(common::mapped_rings(), 0, "of {threads} threads that ended");
+
+    let report = common::end(lineage);
+    assert_eq!(common::open_files(), files);
+    let (mut watched, mut ended) = (Vec::new(), BTreeMap::new());
+    for session in common::scheduler_sessions(&report) {
+        match session {
+            SchedulerSession::Watched { tid, running, .. } => {
+                assert_eq!(running, Some(true));
+                watched.push(tid);
+            }
+            SchedulerSession::ThreadEnded { tid, at } => {
+                ended.insert(tid, at.0);
+            }
+            SchedulerSession::Started { .. } | SchedulerSession::Ended { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(watched.len(), threads);
+    for (tid, (began, last_seen)) in lives {
+        assert!(watched.contains(&tid));
+        let at = ended[&tid];
+        assert!(
+            at >= last_seen,
+            "{tid} ended at {at}, and lived at {last_seen}"
+        );
+        // It slept once.
+        let switches = common::switches(&report, tid);
+        let off = common::off_times(&switches);
+        let sleeps = off.iter().filter(|off| off.ns() >= 1_000_000);
+        assert!(sleeps.count() >= 1, "{tid} slept after {began}");
+    }
+    assert_eq!(report.totals.dropped.total(), 0);
+}
