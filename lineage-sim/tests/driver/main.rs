@@ -11,6 +11,7 @@
 mod driver;
 
 mod a_failed_kernel_fails_its_context;
+mod every_mechanism_works_with_the_real_clock;
 mod labels_are_carried_by_data;
 mod loading_is_once_per_process;
 mod memory_is_checked;
