@@ -181,7 +181,10 @@ fn a_connection_that_breaks_in_the_middle_is_made_again() {
         other => other,
     });
     let mut settings = settings(&server.endpoint(), Protocol::HttpProtobuf);
-    settings.timeout(Duration::from_millis(300));
+    settings
+        .timeout(Duration::from_millis(300))
+        .batch_delay(Duration::from_secs(3600))
+        .batch_items(10);
     let exporter = Exporter::start(settings);
     exporter.offer(0..10);
     let problem = exporter.problem();

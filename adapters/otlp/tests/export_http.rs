@@ -13,6 +13,9 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use prost::Message as _;
 
+/// No batch is sealed for its age.
+const NEVER: Duration = Duration::from_secs(3600);
+
 const HTTP: Protocol = Protocol::HttpProtobuf;
 
 fn refuse(status: &str) -> Do {
@@ -24,7 +27,9 @@ fn outcome(
     script: impl Fn(usize, &Request) -> Do + Send + Sync + 'static,
 ) -> (u64, u64, u64, Vec<lineage_otlp::Problem>, Server) {
     let server = Server::start(script);
-    let exporter = Exporter::start(settings(&server.endpoint(), HTTP));
+    let mut settings = settings(&server.endpoint(), HTTP);
+    settings.batch_delay(NEVER);
+    let exporter = Exporter::start(settings);
     exporter.offer(0..10);
     exporter.pipeline.flush(SOON);
     exporter.offer(10..20);
@@ -86,7 +91,7 @@ fn items_arrive_exactly_once_with_headers_at_the_path_of_their_signal() {
 fn gzip_is_really_gzip() {
     let server = Server::start(|_, _| taken());
     let mut settings = settings(&server.endpoint(), HTTP);
-    settings.compression(Compression::Gzip).batch_items(1000);
+    settings.compression(Compression::Gzip).batch_delay(NEVER);
     let exporter = Exporter::start(settings);
     exporter.offer(0..1000);
     let (counts, _) = exporter.shutdown(SOON);

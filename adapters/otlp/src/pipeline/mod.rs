@@ -31,7 +31,7 @@ mod worker;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,8 @@ pub struct Pipeline {
     queue: Arc<Queue>,
     /// `None` from its end on.
     stop: Option<watch::Sender<Option<tokio::time::Instant>>>,
-    done: mpsc::Receiver<()>,
+    /// Behind a lock only so that a pipeline may be shared by threads.
+    done: Mutex<mpsc::Receiver<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -154,7 +155,7 @@ impl Pipeline {
         Ok(Self {
             queue,
             stop: Some(stop),
-            done,
+            done: Mutex::new(done),
             thread: Some(thread),
         })
     }
@@ -188,7 +189,8 @@ impl Pipeline {
             return self.queue.counters.snapshot();
         }
         self.tell_to_stop(within);
-        if self.done.recv_timeout(within + GRACE).is_ok()
+        let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if done.recv_timeout(within + GRACE).is_ok()
             && let Some(thread) = self.thread.take()
         {
             // It has nothing left to do but to end.

@@ -49,6 +49,13 @@ fn a_panic_loses_what_was_on_its_way_and_the_export_goes_on() {
 }
 
 #[test]
+fn threads_may_share_a_pipeline() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Pipeline>();
+    shared::<ExportCounters>();
+}
+
+#[test]
 fn a_pipeline_without_transport_names_the_feature() {
     let settings = Settings::default();
     let started = Pipeline::start(&settings, &Origin::default());
