@@ -490,7 +490,8 @@ impl<P> Model<P> {
         let channel = stream.channel;
         self.streams[key.0 as usize] = None;
         self.rounds.retain(|(_, stream), _| *stream != key.0);
-        if self.settings.channels == 0 && !self.touched.contains(&channel) {
+        // Should it be touched once more, whoever has its place then is looked at in vain.
+        if self.settings.channels == 0 {
             self.channels[channel] = None;
         }
     }

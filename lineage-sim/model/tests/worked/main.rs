@@ -15,6 +15,7 @@ mod kernels_share_multiprocessors_only_if_they_fit;
 mod nodes_of_a_graph_wait_for_edges_only;
 mod programmatic_launches_may_overlap;
 mod the_same_seed_gives_the_same_facts;
+mod what_always_holds;
 
 use lineage_sim_model::{
     Facts, Host, Model, OperationKey, Settings, StreamKey, StreamOptions, Submission, Work,
