@@ -71,6 +71,7 @@ pub struct RawConfig {
     /// `u64::MAX` where there is no limit.
     pub activity_buffer_limit_bytes: u64,
     pub truth_capacity: u64,
+    pub reuse_graph_ids: u32,
     pub failed_waits_are_recorded: u32,
     pub faults: RawFaults,
     pub model: Settings,
@@ -188,6 +189,8 @@ pub struct RawLaunch {
     pub layout_count: usize,
     /// 1 when the whole range lies inside one live allocation, else 0.
     pub device_range_is_valid: extern "C" fn(address: u64, bytes: u64) -> i32,
+    /// Sets the value of a conditional handle; 0 where there is no such handle.
+    pub set_conditional: extern "C" fn(handle: u64, value: u32) -> i32,
 }
 
 /// A kernel's host function: the launch, and the pointer that was registered with it.
@@ -264,6 +267,15 @@ pub struct RawOperation {
     pub resource_ordinal: u64,
     pub preempted_ns: u64,
     pub waited_inside_ns: u64,
+    /// The exec that it was launched with, and its node there; 0: it was none of a graph.
+    pub graph_id: u32,
+    /// Which launch of that exec it belongs to, from 1.
+    pub graph_launch: u32,
+    pub graph_node_id: u64,
+    /// The node from which that one was cloned or last updated.
+    pub source_node_id: u64,
+    /// The call that made that node, if it was captured; else 0.
+    pub capture_call_ordinal: u64,
     /// In the order of `Cause::ALL`.
     pub waits: [u64; Cause::ALL.len()],
 }
@@ -399,6 +411,9 @@ macro_rules! cupti_functions {
             fn cuptiGetContextId(context: *mut c_void, context_id: *mut u32);
             fn cuptiGetStreamId(context: *mut c_void, stream: *mut c_void, stream_id: *mut u32);
             fn cuptiGetStreamIdEx(context: *mut c_void, stream: *mut c_void, per_thread_stream: u8, stream_id: *mut u32);
+            fn cuptiGetGraphId(graph: *mut c_void, id: *mut u32);
+            fn cuptiGetGraphExecId(exec: *mut c_void, id: *mut u32);
+            fn cuptiGetGraphNodeId(node: *mut c_void, id: *mut u64);
             fn cuptiActivityEnable(kind: u32);
             fn cuptiActivityDisable(kind: u32);
             fn cuptiActivityEnableDriverApi(cbid: u32, enable: u8);

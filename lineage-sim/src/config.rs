@@ -74,6 +74,9 @@ pub struct Config {
     /// How many operations, and how many calls, the truth keeps; the others are counted. Default:
     /// 1,048,576.
     pub truth_capacity: usize,
+    /// Whether a graph gets the smallest id that no other graph or exec has, so that ids come again after a destroy, as
+    /// has been seen with NVIDIA's. Default: false, each id is given once.
+    pub reuse_graph_ids: bool,
     /// Whether waits that failed have a synchronisation record unless the client says. The header says both. Default: false.
     pub failed_waits_are_recorded: bool,
     /// What goes wrong. Default: nothing.
@@ -121,6 +124,7 @@ impl Default for Config {
             activity_buffer_limit_bytes: None,
             truth: TruthMode::default(),
             truth_capacity: 1 << 20,
+            reuse_graph_ids: false,
             failed_waits_are_recorded: false,
             faults: Faults::default(),
             model: Settings::default(),
@@ -159,6 +163,7 @@ impl Config {
         activity_buffer_limit_bytes: Option<u64>;
         truth: TruthMode;
         truth_capacity: usize;
+        reuse_graph_ids: bool;
         failed_waits_are_recorded: bool;
         faults: Faults;
         model: Settings;
@@ -223,6 +228,7 @@ impl Config {
             activity_enable_fails_with: self.activity_enable_fails_with.unwrap_or(0),
             activity_buffer_limit_bytes: self.activity_buffer_limit_bytes.unwrap_or(u64::MAX),
             truth_capacity: self.truth_capacity as u64,
+            reuse_graph_ids: self.reuse_graph_ids.into(),
             failed_waits_are_recorded: self.failed_waits_are_recorded.into(),
             faults: self.faults.raw(),
             model: self

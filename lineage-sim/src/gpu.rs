@@ -6,7 +6,7 @@ use lineage_sim_model::{DependencyKind, Limit, WaitSplit};
 
 use crate::abi;
 use crate::kernel::{KernelResult, Launch, call_closure, drop_closure};
-use crate::truth::{Call, Counts, Operation, OperationKind, StackDepth, Truth};
+use crate::truth::{Call, Counts, GraphNode, Operation, OperationKind, StackDepth, Truth};
 
 /// The simulated GPU of this process: kernels are registered here, and the truth is read here.
 ///
@@ -394,6 +394,13 @@ fn operation(raw: &abi::RawOperation, call_end_ns: Option<u64>, names: &mut Name
         limit: at(&Limit::ALL, raw.limit),
         preempted_ns: raw.preempted_ns,
         waited_inside_ns: raw.waited_inside_ns,
+        graph: (raw.graph_id > 0).then(|| GraphNode {
+            graph_id: raw.graph_id,
+            launch: raw.graph_launch,
+            node_id: raw.graph_node_id,
+            source_node_id: raw.source_node_id,
+            capture_call_ordinal: some(raw.capture_call_ordinal),
+        }),
         waits: WaitSplit::from_shares(raw.waits),
     }
 }

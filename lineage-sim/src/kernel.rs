@@ -227,6 +227,12 @@ impl Launch<'_> {
         ))
     }
 
+    /// Sets the value of a graph's conditional handle, as `cudaGraphSetConditional` does in a kernel. The handle is what
+    /// `cuGraphConditionalHandleCreate` gave, usually an argument of the kernel. False where there is no such handle.
+    pub fn set_conditional(&self, handle: u64, value: u32) -> bool {
+        (self.raw.set_conditional)(handle, value) == 1
+    }
+
     fn check<T: Element>(&self, range: DeviceRange) -> Result<*mut T, KernelError> {
         let bytes = (range.length as u64).saturating_mul(size_of::<T>() as u64);
         if range.length == 0 {

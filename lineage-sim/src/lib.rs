@@ -102,5 +102,5 @@ pub use isolated::isolated;
 pub use kernel::{DeviceRange, Element, KernelError, KernelResult, Launch};
 pub use lineage_sim_model::{Cause, Clock, DependencyKind, Limit, Settings, WaitSplit};
 pub use load::{LoadError, load};
-pub use truth::{Call, Counts, Operation, OperationKind, StackDepth, Truth};
+pub use truth::{Call, Counts, GraphNode, Operation, OperationKind, StackDepth, Truth};
 pub use version::CuptiVersion;

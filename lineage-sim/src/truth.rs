@@ -117,9 +117,27 @@ pub struct Operation {
     pub preempted_ns: u64,
     /// Of the time between start and end: waiting inside, for the others of a collective or for a primary.
     pub waited_inside_ns: u64,
+    /// The node of a graph that it was: then [`Operation::call_ordinal`] is the call that launched the graph.
+    pub graph: Option<GraphNode>,
     /// The time from [`Operation::call_start_ns`] to the start, split into causes that sum exactly; its
     /// [`binding`](WaitSplit::binding) one is what determined the start.
     pub waits: WaitSplit,
+}
+
+/// Which node of which launch an operation was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct GraphNode {
+    /// The exec's id, as CUPTI's records have it.
+    pub graph_id: u32,
+    /// Counts the launches of that exec, from 1.
+    pub launch: u32,
+    /// The exec's node, as CUPTI's records have it.
+    pub node_id: u64,
+    /// The node from which that one was cloned or last updated.
+    pub source_node_id: u64,
+    /// The [`Call::ordinal`] of the call that was captured as that node; `None` where it was added explicitly.
+    pub capture_call_ordinal: Option<u64>,
 }
 
 /// One API call that asked for GPU work.

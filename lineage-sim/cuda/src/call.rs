@@ -54,7 +54,26 @@ pub(crate) struct Call<'a> {
     pub(crate) lazy_loading_ns: Cell<u64>,
 }
 
+/// A call, as its operations remember it.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers {
+    pub(crate) ordinal: u64,
+    pub(crate) start_ns: u64,
+    /// The id that the device's records carry.
+    pub(crate) device_correlation_id: u32,
+    pub(crate) runtime_correlation_id: u32,
+}
+
 impl Call<'_> {
+    pub(crate) fn numbers(&self) -> Numbers {
+        Numbers {
+            ordinal: self.ordinal,
+            start_ns: self.start_ns,
+            device_correlation_id: self.device_correlation_id(),
+            runtime_correlation_id: self.runtime_correlation_id,
+        }
+    }
+
     /// The id that the device's records carry.
     pub(crate) fn device_correlation_id(&self) -> u32 {
         match self.runtime_correlation_id {

@@ -30,6 +30,7 @@ fn nothing() -> RawConfig {
         activity_enable_fails_with: 0,
         activity_buffer_limit_bytes: u64::MAX,
         truth_capacity: 0,
+        reuse_graph_ids: 0,
         failed_waits_are_recorded: 0,
         faults: RawFaults::NONE,
         model: Settings::default(),

@@ -4,6 +4,7 @@
 //! * `device`: drives the model of the device (the crate `lineage-sim-model`); `operation`: what is done.
 //! * `hosts`: the virtual clock, and the order of the calls of several threads.
 //! * `cupti`: CUPTI's behaviour; the simulated `libcupti.so` only forwards to it.
+//! * `graph`: templates, captures, execs and their launches; `requests`: what calls and nodes ask for.
 //! * `interface`: registration of kernels, and the truth, for the loader only.
 #![cfg(target_os = "linux")]
 
@@ -17,6 +18,7 @@ mod cupti;
 mod device;
 mod driver;
 mod faults;
+mod graph;
 mod handles;
 mod hosts;
 mod interface;
@@ -25,6 +27,7 @@ mod memory;
 mod objects;
 mod operation;
 mod ptx;
+mod requests;
 mod result;
 mod submit;
 mod sync;

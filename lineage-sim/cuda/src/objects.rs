@@ -12,6 +12,7 @@ use crate::abi::RawParameter;
 use crate::config::MOST_DEVICES;
 use crate::device::{self, Entry, Item};
 use crate::faults::faults;
+use crate::graph::capture::{self, CapturedEvent};
 use crate::handles::{Handle, HandleNumber, Registry, handle};
 use crate::result;
 use crate::sync::lock;
@@ -131,7 +132,10 @@ pub(crate) struct Stream {
     pub(crate) context_id: u32,
     pub(crate) device: u32,
     pub(crate) flags: u32,
+    pub(crate) order: StreamOrder,
     pub(crate) priority: AtomicI32,
+    /// It may be part of a capture, see [`capture`].
+    pub(crate) captures: AtomicBool,
     /// The context's sticky error.
     pub(crate) error: Arc<AtomicU32>,
 }
@@ -155,7 +159,9 @@ impl Stream {
             context_id,
             device,
             flags,
+            order: mode,
             priority,
+            captures: AtomicBool::new(false),
             error,
         }
     }
@@ -170,7 +176,11 @@ impl Drop for Stream {
 /// The stream that a handle means on this thread.
 pub(crate) fn stream(of: Handle) -> Result<Arc<Stream>, u32> {
     match of.addr() {
-        0 | STREAM_LEGACY => Ok(current_context()?.default_stream.clone()),
+        0 | STREAM_LEGACY => {
+            let context = current_context()?;
+            capture::check_legacy(context.number, true)?;
+            Ok(context.default_stream.clone())
+        }
         STREAM_PER_THREAD => {
             let context = current_context()?;
             Ok(ThreadState::with(|thread| thread.default_stream(&context)))
@@ -198,12 +208,14 @@ pub(crate) struct Event {
 }
 
 /// The newest record call of an event.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Recorded {
     /// Rises with every record call, and is no other event's; 0: never recorded.
     pub(crate) generation: u64,
     /// What it captured.
     pub(crate) captured: Option<OperationKey>,
+    /// That call was captured itself: then this, and the rest is of the record call before.
+    pub(crate) capture: Option<CapturedEvent>,
 }
 
 static NEXT_EVENT_ID: AtomicU32 = AtomicU32::new(1);
@@ -243,7 +255,7 @@ impl Event {
     }
 
     pub(crate) fn recorded(&self) -> Recorded {
-        *lock(&self.newest)
+        lock(&self.newest).clone()
     }
 
     pub(crate) fn has_reached(&self, generation: u64) -> bool {

@@ -9,6 +9,7 @@ use crate::abi::{self, RawLaunch, RawOperation};
 use crate::clock::now_ns;
 use crate::config::{config, is_virtual};
 use crate::cupti::records::DeviceRecord;
+use crate::graph::launch;
 use crate::kernels::Kernel;
 use crate::memory;
 use crate::objects::Function;
@@ -23,6 +24,31 @@ pub(crate) enum HostSource {
     Pinned(u64),
 }
 
+/// Rows of a copy or a set in two dimensions; of one dimension, one row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    pub(crate) count: u64,
+    /// Bytes from one row's begin to the next one's.
+    pub(crate) source_pitch: u64,
+    pub(crate) target_pitch: u64,
+}
+
+impl Rows {
+    pub(crate) const ONE: Self = Self {
+        count: 1,
+        source_pitch: 0,
+        target_pitch: 0,
+    };
+
+    /// From the first byte to the last one, where all rows together have so many bytes.
+    pub(crate) fn span(&self, bytes: u64, pitch: u64) -> u64 {
+        let count = self.count.max(1);
+        pitch
+            .saturating_mul(count - 1)
+            .saturating_add(bytes / count)
+    }
+}
+
 pub(crate) enum Work {
     Kernel {
         function: Arc<Function>,
@@ -35,21 +61,25 @@ pub(crate) enum Work {
     CopyHostToDevice {
         source: HostSource,
         to: u64,
+        rows: Rows,
     },
     /// Pinned memory, or pageable memory whose owner waits in the call.
     CopyDeviceToHost {
         from: u64,
         to: u64,
+        rows: Rows,
     },
     CopyDeviceToDevice {
         from: u64,
         to: u64,
+        rows: Rows,
     },
     /// `value` is repeated in `width` bytes.
     Set {
         to: u64,
         value: u32,
         width: u8,
+        rows: Rows,
     },
 }
 
@@ -151,35 +181,46 @@ impl Operation {
                 self.run_host_function(&kernel)?;
                 Ok(kernel.duration_ns())
             }
-            Work::CopyHostToDevice { source, to } => {
+            Work::CopyHostToDevice { source, to, rows } => {
                 let from = match source {
                     HostSource::Staged(staged) => staged.as_ptr().expose_provenance() as u64,
                     HostSource::Pinned(address) => *address,
                 };
-                let to = *to;
-                self.copy(from, to, [to].as_slice())
+                let (to, rows) = (*to, *rows);
+                self.copy(from, to, rows, &[(to, rows.target_pitch)])
             }
-            Work::CopyDeviceToHost { from, to } => {
-                let (from, to) = (*from, *to);
-                self.copy(from, to, [from].as_slice())
+            Work::CopyDeviceToHost { from, to, rows } => {
+                let (from, to, rows) = (*from, *to, *rows);
+                self.copy(from, to, rows, &[(from, rows.source_pitch)])
             }
-            Work::CopyDeviceToDevice { from, to } => {
-                let (from, to) = (*from, *to);
-                self.copy(from, to, [from, to].as_slice())
+            Work::CopyDeviceToDevice { from, to, rows } => {
+                let (from, to, rows) = (*from, *to, *rows);
+                let device = [(from, rows.source_pitch), (to, rows.target_pitch)];
+                self.copy(from, to, rows, &device)
             }
-            Work::Set { to, value, width } => {
-                if !memory::is_device_range(*to, bytes) {
+            Work::Set {
+                to,
+                value,
+                width,
+                rows,
+            } => {
+                if !memory::is_device_range(*to, rows.span(bytes, rows.target_pitch)) {
                     return Err(result::ILLEGAL_ADDRESS);
                 }
-                let target = std::ptr::with_exposed_provenance_mut::<u8>(*to as usize);
                 let pattern = value.to_le_bytes();
-                // SAFETY: the range is device memory, which only this thread touches.
-                let target = unsafe { std::slice::from_raw_parts_mut(target, bytes as usize) };
-                if *width == 1 {
-                    target.fill(pattern[0]);
-                } else {
-                    for chunk in target.chunks_mut(usize::from(*width)) {
-                        chunk.copy_from_slice(&pattern[..chunk.len()]);
+                let row_bytes = bytes / rows.count.max(1);
+                for row in 0..rows.count {
+                    let start = *to + row * rows.target_pitch;
+                    let target = std::ptr::with_exposed_provenance_mut::<u8>(start as usize);
+                    // SAFETY: the range is device memory, which only this thread touches.
+                    let target =
+                        unsafe { std::slice::from_raw_parts_mut(target, row_bytes as usize) };
+                    if *width == 1 {
+                        target.fill(pattern[0]);
+                    } else {
+                        for chunk in target.chunks_mut(usize::from(*width)) {
+                            chunk.copy_from_slice(&pattern[..chunk.len()]);
+                        }
                     }
                 }
                 Ok(transfer_ns(bytes))
@@ -187,22 +228,28 @@ impl Operation {
         }
     }
 
-    /// Moves the bytes and reads the label from them.
-    fn copy(&mut self, from: u64, to: u64, device: &[u64]) -> Result<u64, u32> {
-        if !device
-            .iter()
-            .all(|address| memory::is_device_range(*address, self.bytes))
-        {
+    /// Moves the bytes and reads the label from them. `device` are the places that must be device memory, and their pitches.
+    fn copy(&mut self, from: u64, to: u64, rows: Rows, device: &[(u64, u64)]) -> Result<u64, u32> {
+        let is_device = |(address, pitch): &(u64, u64)| {
+            memory::is_device_range(*address, rows.span(self.bytes, *pitch))
+        };
+        if !device.iter().all(is_device) {
             return Err(result::ILLEGAL_ADDRESS);
         }
-        let source = std::ptr::with_exposed_provenance::<u8>(from as usize);
-        let target = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
-        // SAFETY: device ranges are checked; the host's range is a staged copy, or the program's
-        // to keep valid until the copy is done, as the driver interface demands.
-        unsafe { std::ptr::copy(source, target, self.bytes as usize) };
-        if self.bytes >= 8 {
-            // SAFETY: as above; the target now holds at least these bytes.
-            let label = unsafe { target.cast::<[u8; 8]>().read_unaligned() };
+        let row_bytes = self.bytes / rows.count.max(1);
+        for row in 0..rows.count {
+            let source = (from + row * rows.source_pitch) as usize;
+            let target = (to + row * rows.target_pitch) as usize;
+            let source = std::ptr::with_exposed_provenance::<u8>(source);
+            let target = std::ptr::with_exposed_provenance_mut::<u8>(target);
+            // SAFETY: device ranges are checked; the host's range is a staged copy, or the program's
+            // to keep valid until the copy is done, as the driver interface demands.
+            unsafe { std::ptr::copy(source, target, row_bytes as usize) };
+        }
+        if row_bytes >= 8 {
+            let target = std::ptr::with_exposed_provenance::<[u8; 8]>(to as usize);
+            // SAFETY: as above; the target's first row now holds at least these bytes.
+            let label = unsafe { target.read_unaligned() };
             self.truth.label = u64::from_le_bytes(label);
             self.truth.has_label = 1;
         }
@@ -265,6 +312,7 @@ impl Operation {
             layout: function.parameters.as_ptr(),
             layout_count: function.parameters.len(),
             device_range_is_valid: memory::device_range_is_valid,
+            set_conditional: launch::set_value,
         };
         // SAFETY: the registrant promises that the function may be called here with its pointer;
         // everything in `launch` outlives the call.

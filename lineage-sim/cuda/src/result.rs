@@ -13,6 +13,8 @@ pub(crate) const INVALID_CONTEXT: u32 = 201;
 pub(crate) const INVALID_PTX: u32 = 218;
 pub(crate) const FILE_NOT_FOUND: u32 = 301;
 pub(crate) const INVALID_HANDLE: u32 = 400;
+pub(crate) const ILLEGAL_STATE: u32 = 401;
+pub(crate) const LOSSY_QUERY: u32 = 402;
 pub(crate) const NOT_FOUND: u32 = 500;
 pub(crate) const NOT_READY: u32 = 600;
 pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
@@ -25,6 +27,16 @@ pub(crate) const HOST_MEMORY_NOT_REGISTERED: u32 = 713;
 pub(crate) const LAUNCH_FAILED: u32 = 719;
 pub(crate) const NOT_PERMITTED: u32 = 800;
 pub(crate) const NOT_SUPPORTED: u32 = 801;
+pub(crate) const STREAM_CAPTURE_UNSUPPORTED: u32 = 900;
+pub(crate) const STREAM_CAPTURE_INVALIDATED: u32 = 901;
+pub(crate) const STREAM_CAPTURE_MERGE: u32 = 902;
+pub(crate) const STREAM_CAPTURE_UNMATCHED: u32 = 903;
+pub(crate) const STREAM_CAPTURE_UNJOINED: u32 = 904;
+pub(crate) const STREAM_CAPTURE_ISOLATION: u32 = 905;
+pub(crate) const STREAM_CAPTURE_IMPLICIT: u32 = 906;
+pub(crate) const CAPTURED_EVENT: u32 = 907;
+pub(crate) const STREAM_CAPTURE_WRONG_THREAD: u32 = 908;
+pub(crate) const GRAPH_EXEC_UPDATE_FAILURE: u32 = 910;
 pub(crate) const UNKNOWN: u32 = 999;
 
 /// Code, name, and the name in words.

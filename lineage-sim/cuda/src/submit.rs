@@ -5,11 +5,12 @@ use std::sync::Arc;
 use lineage_sim_model::{Cause, OperationKey};
 
 use crate::abi::RawOperation;
-use crate::call::{self, Call};
+use crate::call::{self, Call, Numbers};
 use crate::cupti::records::{DeviceRecord, Owner, Shape};
 use crate::device::{self, Entry, Item};
 use crate::objects::Stream;
 use crate::operation::{Operation, Work};
+use crate::threads::ThreadState;
 
 /// What a call asks for.
 pub(crate) struct Request {
@@ -32,26 +33,56 @@ pub(crate) struct Request {
 pub(crate) struct NodePlace {
     /// The exec's id.
     pub(crate) graph_id: u32,
+    /// Counts the launches of the exec, from 1.
+    pub(crate) launch: u32,
     pub(crate) node_id: u64,
     /// The node from which the exec's was cloned or last updated; its graph is in the upper half.
     pub(crate) source_node_id: u64,
+    /// The call that was captured as that node.
+    pub(crate) capture_call_ordinal: u64,
 }
 
 /// Puts an operation into a stream. Returns the key by which [`device::wait`] knows it.
 pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) -> OperationKey {
+    let (model, parameter_bytes, priority) = (
+        request.model.clone(),
+        request.parameter_bytes,
+        request.priority,
+    );
     call.operations.set(call.operations.get() + 1);
-    let correlation_id = call.device_correlation_id();
+    let (item, number) = operation(call.thread, call.numbers(), stream, request, None);
+    let entry = Entry {
+        item,
+        work: model,
+        number,
+        parameter_bytes,
+        waits_for: None,
+        priority,
+    };
+    device::enqueue(Some(call), stream, entry)
+}
+
+/// The operation that a request becomes, and its number; its record is opened here.
+pub(crate) fn operation(
+    thread: &ThreadState,
+    call: Numbers,
+    stream: &Stream,
+    request: Request,
+    node: Option<NodePlace>,
+) -> (Item, u64) {
+    let correlation_id = call.device_correlation_id;
     let owner = Owner {
         context_id: stream.context_id,
         stream_id: stream.id,
         correlation_id,
         runtime_correlation_id: call.runtime_correlation_id,
-        node: None,
+        node,
     };
     let record = request
         .shape
-        .and_then(|shape| DeviceRecord::open(call.thread, &owner, shape));
+        .and_then(|shape| DeviceRecord::open(thread, &owner, shape));
     let ordinal = call::next_operation();
+    let node = node.unwrap_or_default();
     let truth = RawOperation {
         ordinal,
         call_ordinal: call.ordinal,
@@ -64,12 +95,12 @@ pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) ->
         end_ns: 0,
         kind: request.kind,
         has_label: 0,
-        thread_id: call.thread.id,
+        thread_id: thread.id,
         stream_id: stream.id,
         context_id: stream.context_id,
         correlation_id,
         result: 0,
-        thread_ordinal: call.thread.ordinal,
+        thread_ordinal: thread.ordinal,
         device: 0,
         channel: 0,
         last_dependency: 0,
@@ -84,6 +115,11 @@ pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) ->
         resource_ordinal: 0,
         preempted_ns: 0,
         waited_inside_ns: 0,
+        graph_id: node.graph_id,
+        graph_launch: node.launch,
+        graph_node_id: node.node_id,
+        source_node_id: node.source_node_id,
+        capture_call_ordinal: node.capture_call_ordinal,
         waits: [0; Cause::ALL.len()],
     };
     let operation = Operation {
@@ -94,13 +130,5 @@ pub(crate) fn submit(call: &Call<'_>, stream: &Arc<Stream>, request: Request) ->
         record,
         truth,
     };
-    let entry = Entry {
-        item: Item::Operation(Box::new(operation)),
-        work: request.model,
-        number: ordinal,
-        parameter_bytes: request.parameter_bytes,
-        waits_for: None,
-        priority: request.priority,
-    };
-    device::enqueue(Some(call), stream, entry)
+    (Item::Operation(Box::new(operation)), ordinal)
 }

@@ -41,8 +41,7 @@ unsupported! {
     cuptiEventGroupResetAllEvents cuptiEventGroupSetAttribute cuptiEventGroupSetDisable
     cuptiEventGroupSetEnable cuptiEventGroupSetsCreate cuptiEventGroupSetsDestroy
     cuptiGetAutoBoostState cuptiGetCubinCrc cuptiGetCudaEventId cuptiGetEnabledCallbacks
-    cuptiGetErrorMessage cuptiGetGlobalCallbackState cuptiGetGraphExecId cuptiGetGraphId
-    cuptiGetGraphNodeId cuptiGetNumContexts cuptiGetNumEventDomains cuptiGetNumMetrics
+    cuptiGetErrorMessage cuptiGetGlobalCallbackState     cuptiGetNumContexts cuptiGetNumEventDomains cuptiGetNumMetrics
     cuptiGetRecommendedBufferSize cuptiGetSassToSourceCorrelation cuptiGetTimestamp_v2
     cuptiIsTracingSessionRunning cuptiKernelReplaySubscribeUpdate cuptiMetricCreateEventGroupSets
     cuptiMetricEnumEvents cuptiMetricEnumProperties cuptiMetricGetAttribute cuptiMetricGetIdFromName

@@ -160,6 +160,9 @@ pub enum Work {
         /// How long it lasts.
         duration_ns: u64,
     },
+    /// A node of a graph that runs other nodes inside it, round after round: each time that it begins, it is answered with
+    /// [`Model::begun_with_nodes`](crate::Model::begun_with_nodes); without nodes it ends.
+    Nested,
     /// Holds its channel until a value in memory meets a condition.
     WaitValue {
         /// Where.
@@ -206,7 +209,7 @@ impl Work {
             Self::Kernel { duration_ns, .. }
             | Self::Copy { duration_ns, .. }
             | Self::Other { duration_ns } => *duration_ns,
-            Self::Marker | Self::WaitValue { .. } | Self::WriteValue { .. } => 0,
+            Self::Marker | Self::Nested | Self::WaitValue { .. } | Self::WriteValue { .. } => 0,
         }
     }
 }

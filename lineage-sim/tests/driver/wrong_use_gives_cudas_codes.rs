@@ -183,12 +183,9 @@ fn of_what_is_not_simulated_and_of_addresses_of_functions() {
             load(Config::default()).unwrap();
             let driver = Driver::open();
             let library = &driver.library;
+            assert_eq!(call!(library, "cuTexObjectDestroy"(0 => u64)), 801);
             assert_eq!(
-                call!(library, "cuStreamBeginCapture_v2"(driver.stream => Handle, 0 => u32)),
-                801
-            );
-            assert_eq!(
-                call!(library, "cuGraphLaunch"(nothing() => Handle, driver.stream => Handle)),
+                call!(library, "cuMulticastUnbind"(0 => u64, 0 => i32, 0 => usize, 0 => usize)),
                 801
             );
             let mut text = std::ptr::null();
@@ -220,7 +217,7 @@ fn of_what_is_not_simulated_and_of_addresses_of_functions() {
             assert_eq!(count, 1);
             assert_eq!(address(c"cuMemAlloc").0, 0, "its newest version");
             assert_eq!(
-                address(c"cuGraphLaunch").0,
+                address(c"cuTexObjectDestroy").0,
                 0,
                 "it answers that it is not supported"
             );

@@ -144,6 +144,7 @@ pub(crate) mod runtime {
     pub(crate) const COPY_ASYNC: Function = function(41, c"cudaMemcpyAsync_v3020");
     pub(crate) const COPY_PEER: Function = function(160, c"cudaMemcpyPeer_v4000");
     pub(crate) const COPY_PEER_ASYNC: Function = function(161, c"cudaMemcpyPeerAsync_v4000");
+    pub(crate) const GRAPH_LAUNCH: Function = function(311, c"cudaGraphLaunch_v10000");
     pub(crate) const SET: Function = function(49, c"cudaMemset_v3020");
     pub(crate) const SET_ASYNC: Function = function(51, c"cudaMemsetAsync_v3020");
 }

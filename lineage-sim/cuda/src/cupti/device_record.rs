@@ -28,6 +28,8 @@ pub(crate) enum Shape {
         dynamic_shared_bytes: u32,
         cooperative: bool,
         priority: i32,
+        /// Blocks of a cluster; zeros for none.
+        cluster: [u32; 3],
     },
     Copy {
         copy_kind: u8,
@@ -189,6 +191,7 @@ impl DeviceRecord {
             dynamic_shared_bytes,
             cooperative,
             priority,
+            cluster,
         } = &self.shape
         else {
             return;
@@ -217,6 +220,9 @@ impl DeviceRecord {
         writer.u32(kernel::CHANNEL_ID, self.channel + 1);
         writer.u32(kernel::CHANNEL_TYPE, CHANNEL_COMPUTE);
         writer.i32(kernel::PRIORITY, *priority);
+        writer.u32(kernel::CLUSTER_X, cluster[0]);
+        writer.u32(kernel::CLUSTER_Y, cluster[1]);
+        writer.u32(kernel::CLUSTER_Z, cluster[2]);
         let node = self.owner.node.unwrap_or_default();
         writer.u64(kernel::GRAPH_NODE_ID, node.node_id);
         writer.u32(kernel::GRAPH_ID, node.graph_id);

@@ -14,6 +14,7 @@ use crate::cupti::activity::{self, Domain, kind};
 use crate::cupti::api::LAST_ERROR;
 use crate::cupti::{attributes, buffers, result, subscriber, time};
 use crate::faults::faults;
+use crate::graph;
 use crate::handles::Handle;
 use crate::objects::{self, CONTEXTS, STREAMS, current_context_number};
 use crate::threads::{self, EXTERNAL_KINDS, ThreadState};
@@ -115,6 +116,9 @@ functions! {
         if let Some(domain) = subscriber::domain(domain) {
             check(callback_ids::name(domain, cbid).is_some(), result::INVALID_PARAMETER)?;
             subscriber::set_callback(domain, cbid, enable != 0);
+        } else if domain == subscriber::RESOURCE {
+            check((1..=subscriber::LAST_RESOURCE).contains(&cbid), result::INVALID_PARAMETER)?;
+            subscriber::set_resource(cbid, enable != 0);
         }
         Ok(())
     }
@@ -124,6 +128,8 @@ functions! {
         check((1..=subscriber::LAST_DOMAIN).contains(&domain), result::INVALID_PARAMETER)?;
         if let Some(domain) = subscriber::domain(domain) {
             subscriber::set_domain(domain, enable != 0);
+        } else if domain == subscriber::RESOURCE {
+            subscriber::set_all_resources(enable != 0);
         }
         Ok(())
     }
@@ -133,13 +139,17 @@ functions! {
         for domain in [Domain::Driver, Domain::Runtime] {
             subscriber::set_domain(domain, enable != 0);
         }
+        subscriber::set_all_resources(enable != 0);
         Ok(())
     }
 
     fn cuptiGetCallbackState(enable: *mut u32, handle: *mut c_void, domain: u32, cbid: u32) {
         check(subscriber::is_subscriber(handle), result::INVALID_PARAMETER)?;
         check((1..=subscriber::LAST_DOMAIN).contains(&domain), result::INVALID_PARAMETER)?;
-        let on = subscriber::domain(domain).is_some_and(|domain| subscriber::is_enabled(domain, cbid));
+        let on = match subscriber::domain(domain) {
+            Some(domain) => subscriber::is_enabled(domain, cbid),
+            None => domain == subscriber::RESOURCE && subscriber::is_resource_enabled(cbid),
+        };
         // SAFETY: the client's pointer.
         unsafe { put(enable, on.into()) }
     }
@@ -178,6 +188,24 @@ functions! {
         };
         // SAFETY: the client's pointer.
         unsafe { put(stream_id, id_of_stream(context, stream)?) }
+    }
+
+    fn cuptiGetGraphId(graph: *mut c_void, id: *mut u32) {
+        let found = graph::id_of_graph(graph).ok_or(result::INVALID_PARAMETER)?;
+        // SAFETY: the client's pointer.
+        unsafe { put(id, found) }
+    }
+
+    fn cuptiGetGraphExecId(exec: *mut c_void, id: *mut u32) {
+        let found = graph::id_of_exec(exec).ok_or(result::INVALID_PARAMETER)?;
+        // SAFETY: the client's pointer.
+        unsafe { put(id, found) }
+    }
+
+    fn cuptiGetGraphNodeId(node: *mut c_void, id: *mut u64) {
+        let found = graph::id_of_node(node).ok_or(result::INVALID_PARAMETER)?;
+        // SAFETY: the client's pointer.
+        unsafe { put(id, found) }
     }
 
     fn cuptiActivityEnable(kind: u32) {

@@ -126,6 +126,9 @@ records! {
         GRAPH_ID = "graphId" 156;
         CHANNEL_ID = "channelID" 168;
         CHANNEL_TYPE = "channelType" 172;
+        CLUSTER_X = "clusterX" 176;
+        CLUSTER_Y = "clusterY" 180;
+        CLUSTER_Z = "clusterZ" 184;
         PRIORITY = "priority" 216 in 2;
         SOURCE_GRAPH_ID = "sourceGraphId" 232 in 4;
         SOURCE_GRAPH_NODE_ID = "sourceGraphNodeId" 240 in 4;

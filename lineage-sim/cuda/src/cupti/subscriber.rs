@@ -19,6 +19,7 @@ static SUBSCRIBER: AtomicPtr<Subscriber> = AtomicPtr::new(std::ptr::null_mut());
 
 static DRIVER_CALLBACKS: IdSet = IdSet::new();
 static RUNTIME_CALLBACKS: IdSet = IdSet::new();
+static RESOURCE_CALLBACKS: IdSet = IdSet::new();
 
 fn callbacks(domain: Domain) -> &'static IdSet {
     match domain {
@@ -30,7 +31,31 @@ fn callbacks(domain: Domain) -> &'static IdSet {
 /// Domains that exist: driver, runtime, resource, synchronise, NVTX, state.
 pub(crate) const LAST_DOMAIN: u32 = 6;
 
-/// The two domains that are simulated; the others exist and stay silent.
+/// `CUPTI_CB_DOMAIN_RESOURCE`: its callbacks are about graphs, see [`crate::graph`]; the others of it exist and stay silent.
+pub(crate) const RESOURCE: u32 = 3;
+/// `CUPTI_CBID_RESOURCE_SIZE` of 13.5, minus one.
+pub(crate) const LAST_RESOURCE: u32 = 25;
+
+pub(crate) fn set_resource(id: u32, on: bool) {
+    RESOURCE_CALLBACKS.set(id, on);
+}
+
+pub(crate) fn set_all_resources(on: bool) {
+    RESOURCE_CALLBACKS.set_all(on);
+}
+
+pub(crate) fn is_resource_enabled(id: u32) -> bool {
+    RESOURCE_CALLBACKS.contains(id)
+}
+
+/// Calls the subscriber about a resource, if it asked for that. Nothing of the simulator may be locked.
+pub(crate) fn call_resource(id: u32, data: *const c_void) {
+    if is_resource_enabled(id) {
+        call_subscriber(RESOURCE, id, data);
+    }
+}
+
+/// The two domains of API calls; of the others only [`RESOURCE`] is simulated.
 pub(crate) fn domain(number: u32) -> Option<Domain> {
     match number {
         1 => Some(Domain::Driver),
@@ -68,6 +93,7 @@ pub(crate) fn unsubscribe() {
     SUBSCRIBER.store(std::ptr::null_mut(), Ordering::Release);
     DRIVER_CALLBACKS.set_all(false);
     RUNTIME_CALLBACKS.set_all(false);
+    RESOURCE_CALLBACKS.set_all(false);
     activity::refresh();
 }
 
@@ -92,9 +118,12 @@ pub(crate) fn wants_calls() -> bool {
 
 /// Calls the subscriber for one side of an API call, if it asked for that.
 pub(crate) fn call(domain: Domain, id: u32, data: *const c_void) {
-    if !is_enabled(domain, id) {
-        return;
+    if is_enabled(domain, id) {
+        call_subscriber(domain.number(), id, data);
     }
+}
+
+fn call_subscriber(domain: u32, id: u32, data: *const c_void) {
     let subscriber = SUBSCRIBER.load(Ordering::Acquire);
     if subscriber.is_null() {
         return;
@@ -103,6 +132,6 @@ pub(crate) fn call(domain: Domain, id: u32, data: *const c_void) {
     let (callback, userdata) = unsafe { ((*subscriber).callback, (*subscriber).userdata) };
     if let Some(callback) = callback {
         // SAFETY: the client gave the function with this pointer, and `data` outlives the call.
-        threads::in_callback(|| unsafe { callback(userdata, domain.number(), id, data) });
+        threads::in_callback(|| unsafe { callback(userdata, domain, id, data) });
     }
 }

@@ -16,13 +16,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use lineage_sim_model::{
-    HostWait, Memory, Model, OperationKey, Order, StreamKey, StreamOptions, Submission, Work,
+    GraphNode, HostWait, Memory, Model, OperationKey, Order, StreamKey, StreamOptions, Submission,
+    Work,
 };
 
 use crate::call::Call;
 use crate::clock::now_ns;
 use crate::config::{is_virtual, model};
 use crate::cupti::records::{self, EventRecord, HostFunctionRecord};
+use crate::graph::launch::{GraphLaunch, RunningConditional};
 use crate::handles::HandleNumber;
 use crate::memory;
 use crate::objects::{Event, Stream, StreamOrder};
@@ -48,7 +50,25 @@ pub(crate) enum Item {
     FreeAllOf(HandleNumber),
     /// Calls a function of the program's (`cuLaunchHostFunc`).
     HostFunction(HostFunction),
+    /// A graph launch, which ends after its nodes.
+    Graph(Box<GraphLaunch>),
+    /// A node whose bodies run as a value says.
+    Conditional(Box<RunningConditional>),
+    /// Gives conditional handles their defaults.
+    Defaults(Vec<u64>),
 }
+
+/// A function of the program's and what it is called with.
+#[derive(Clone, Copy)]
+pub(crate) struct HostCall {
+    pub(crate) function: unsafe extern "C" fn(*mut std::ffi::c_void),
+    pub(crate) user: *mut std::ffi::c_void,
+}
+
+// SAFETY: the program hands both over to be used on the device's thread.
+unsafe impl Send for HostCall {}
+// SAFETY: as above; only the device's thread uses them.
+unsafe impl Sync for HostCall {}
 
 pub(crate) struct HostFunction {
     pub(crate) record: Option<HostFunctionRecord>,
@@ -202,6 +222,37 @@ pub(crate) fn enqueue(call: Option<&Call<'_>>, stream: &Stream, entry: Entry) ->
     if was_idle || model().operations_per_doorbell > 1 {
         device.wake();
     }
+    key
+}
+
+/// More operations are under way.
+pub(crate) fn count_enqueued(count: u32) {
+    ENQUEUED.fetch_add(count.into(), Ordering::AcqRel);
+}
+
+/// Launches a graph: `entry` is the launch itself, behind the exec's previous one.
+pub(crate) fn enqueue_graph(
+    call: &Call<'_>,
+    stream: &Stream,
+    entry: Entry,
+    previous: Option<OperationKey>,
+    nodes: Vec<GraphNode<Item>>,
+) -> OperationKey {
+    count_enqueued(call.operations.get());
+    catch_up(now_ns());
+    let mut device = device();
+    let mut host = HostWait::since(call.start_ns);
+    if !device.model.has_room(stream.key, entry.parameter_bytes) {
+        device.ring();
+        drop(device);
+        host.queue_full_ns = wait_for_room(Some(call), stream, entry.parameter_bytes);
+        device = self::device();
+    }
+    let submission = Submission::with(entry.item, entry.number, entry.work).host(host);
+    let key = device
+        .model
+        .submit_graph(now_ns(), stream.key, submission, previous, nodes);
+    device.wake();
     key
 }
 

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
-use lineage_sim_model::{Effect, Facts};
+use lineage_sim_model::{Effect, Facts, GraphNode};
 
 use crate::clock::now_ns;
 use crate::config::is_virtual;
+use crate::graph::launch;
 use crate::sync::lock;
 use crate::{memory, threads};
 
@@ -90,6 +91,12 @@ const AT_ONCE: usize = 8;
 /// What the model is told when an effect was performed.
 enum Answer {
     Begun(lineage_sim_model::OperationKey, Item, u64, u64),
+    BegunWithNodes(
+        lineage_sim_model::OperationKey,
+        Item,
+        u64,
+        Vec<GraphNode<Item>>,
+    ),
     Ended(lineage_sim_model::OperationKey),
 }
 
@@ -97,6 +104,9 @@ fn give(device: &mut Device, answer: Answer) {
     match answer {
         Answer::Begun(key, item, start_ns, duration_ns) => {
             device.model.begun(key, item, start_ns, duration_ns);
+        }
+        Answer::BegunWithNodes(key, item, start_ns, nodes) => {
+            device.model.begun_with_nodes(key, item, start_ns, nodes);
         }
         Answer::Ended(key) => device.model.ended(key),
     }
@@ -114,6 +124,14 @@ impl Device {
 
 fn perform(effect: Effect<Item>) -> Answer {
     match effect {
+        Effect::Begin {
+            key,
+            payload: Item::Conditional(mut running),
+            facts,
+        } => {
+            let nodes = running.next();
+            Answer::BegunWithNodes(key, Item::Conditional(running), facts.start_ns, nodes)
+        }
         Effect::Begin {
             key,
             mut payload,
@@ -155,6 +173,10 @@ fn begin(item: &mut Item, facts: &Facts) -> (u64, u64) {
             };
             (start_ns, end_ns - start_ns)
         }
+        Item::Defaults(values) => {
+            launch::assign_defaults(values);
+            (due_ns, 0)
+        }
         _ => (due_ns, 0),
     }
 }
@@ -180,6 +202,11 @@ fn end(item: Item, facts: &Facts) {
                 record.finish(facts);
             }
         }
-        Item::Wait | Item::Value => {}
+        Item::Graph(launch) => {
+            if let Some(record) = launch.record {
+                record.finish(facts);
+            }
+        }
+        Item::Wait | Item::Value | Item::Conditional(_) | Item::Defaults(_) => {}
     }
 }

@@ -10,6 +10,7 @@ use crate::cupti::records::{self, Synchronization, SynchronizationRecord};
 use crate::cupti::time;
 use crate::driver::general::check_device;
 use crate::driver::{Out, driver_functions};
+use crate::graph::capture;
 use crate::handles::{Handle, handle};
 use crate::objects::{self, CONTEXTS, Context, current_context, current_context_even_if_failed};
 use crate::result;
@@ -253,6 +254,7 @@ driver_functions! {
 
     fn cuCtxSynchronize [17, Asks::Nothing] (call) {
         let context = current_context()?;
+        capture::check_context(context.number)?;
         let start_ns = synchronization_start_ns();
         let outcome = context.synchronize();
         write_synchronization(

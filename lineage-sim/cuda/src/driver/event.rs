@@ -8,13 +8,17 @@ use crate::cupti::records::{self, EventRecord, EventRecorded, Synchronization};
 use crate::device::{self, Entry, Item};
 use crate::driver::context::{synchronization_start_ns, write_synchronization};
 use crate::driver::{Out, driver_functions};
-use crate::handles::{Handle, handle};
+use crate::graph::capture;
+use crate::graph::content::Content;
+use crate::handles::{Handle, handle, number};
 use crate::objects::{CONTEXTS, EVENTS, Event, current_context, next_generation, stream};
 use crate::result;
 use crate::sync::lock;
 
 /// `CU_EVENT_BLOCKING_SYNC`, `DISABLE_TIMING` and `INTERPROCESS`.
 const FLAGS: u32 = 7;
+/// `CU_EVENT_RECORD_EXTERNAL`: captured as a node that records the event at every launch.
+const EXTERNAL: u32 = 1;
 
 fn record(call: &Call<'_>, event: Handle, of: Handle) -> Result<(), u32> {
     let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
@@ -22,9 +26,15 @@ fn record(call: &Call<'_>, event: Handle, of: Handle) -> Result<(), u32> {
     if stream.context != event.context {
         return Err(result::INVALID_HANDLE);
     }
+    if let Some(captured) = capture::record_event(&stream) {
+        let captured = captured?;
+        lock(&event.newest).capture = Some(captured);
+        return Ok(());
+    }
     // Held while it is put into the stream, so that the newest generation is the newest capture.
     let mut newest = lock(&event.newest);
     newest.generation = next_generation();
+    newest.capture = None;
     let recorded = EventRecorded {
         device: stream.device,
         correlation_id: call.correlation_id,
@@ -39,10 +49,19 @@ fn record(call: &Call<'_>, event: Handle, of: Handle) -> Result<(), u32> {
     Ok(())
 }
 
+/// The number of the event's newest record call. `CAPTURED_EVENT` when that was captured.
+fn recorded(event: &Event) -> Result<u64, u32> {
+    let newest = event.recorded();
+    match newest.capture {
+        Some(_) => Err(result::CAPTURED_EVENT),
+        None => Ok(newest.generation),
+    }
+}
+
 /// The event's newest record, reached: when.
 fn reached_ns(event: &Event) -> Result<u64, u32> {
     device::look();
-    let generation = event.recorded().generation;
+    let generation = recorded(event)?;
     if !event.timed || generation == 0 {
         return Err(result::INVALID_HANDLE);
     }
@@ -79,16 +98,27 @@ driver_functions! {
     }
 
     fn cuEventRecordWithFlags [587, Asks::Nothing] (call, event: Handle, of: Handle, flags: u32) {
-        if flags != 0 {
-            return Err(result::INVALID_VALUE);
+        match flags {
+            0 => record(call, event, of),
+            EXTERNAL => {
+                let stream = stream(of)?;
+                let number = number(event);
+                EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
+                // Outside of a capture the flag has no effect.
+                match capture::add(call, &stream, |_, _| Ok(Content::RecordEvent(number))) {
+                    Some(added) => added.map(|_| ()),
+                    None => record(call, event, of),
+                }
+            }
+            _ => Err(result::INVALID_VALUE),
         }
-        record(call, event, of)
     }
 
-    fn cuEventQuery [120, Asks::Nothing] (_, event: Handle) {
+    fn cuEventQuery [120, Asks::Nothing] (call, event: Handle) {
         let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
+        let generation = recorded(&event)?;
+        capture::check_unsafe(call)?;
         device::look();
-        let generation = event.recorded().generation;
         if event.has_reached(generation) { Ok(()) } else { Err(result::NOT_READY) }
     }
 
@@ -96,7 +126,7 @@ driver_functions! {
         let event: Arc<Event> = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
         let context = CONTEXTS.get_number(event.context).ok_or(result::CONTEXT_IS_DESTROYED)?;
         let start_ns = synchronization_start_ns();
-        let generation = event.recorded().generation;
+        let generation = recorded(&event)?;
         let outcome = device::wait_for_event(&event, generation).and_then(|()| context.check());
         let about = Some((event.id, generation));
         write_synchronization(

@@ -4,22 +4,20 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lineage_sim_model::{Footprint, Programmatic};
-
-use crate::abi::OPERATION_KERNEL;
 use crate::call::{Asks, Call};
 use crate::clock::spin_ns;
 use crate::config::model;
 use crate::cupti::api::runtime;
-use crate::cupti::records::{self, HostFunctionRecord, Owner, Shape, kernel_kind};
-use crate::device::{self, Entry, HostFunction, Item};
+use crate::cupti::records::{self, HostFunctionRecord, Owner};
+use crate::device::{self, Entry, HostCall, HostFunction, Item};
 use crate::driver::driver_functions;
-use crate::handles::Handle;
-use crate::kernels::{self, Kernel};
+use crate::graph::capture;
+use crate::graph::content::{Content, KernelNode};
+use crate::handles::{Handle, number};
 use crate::objects::{FUNCTIONS, Function, stream};
-use crate::operation::Work;
+use crate::requests::KernelLaunch;
 use crate::result;
-use crate::submit::{Request, submit};
+use crate::submit::submit;
 
 /// `CUlaunchConfig`.
 #[repr(C)]
@@ -52,15 +50,18 @@ const PARAMETERS_END: usize = 0;
 const PARAMETERS_POINTER: usize = 1;
 const PARAMETERS_SIZE: usize = 2;
 
-struct Launch {
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_shared_bytes: u32,
-    stream: Handle,
-    cooperative: bool,
-    priority: Option<i32>,
+/// The configuration of a launch, without what is launched.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Launch {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared_bytes: u32,
+    pub(crate) cooperative: bool,
+    pub(crate) priority: Option<i32>,
     /// It may start before its predecessor has ended.
-    programmatic: bool,
+    pub(crate) programmatic: bool,
+    /// Blocks of a cluster; zeros for none.
+    pub(crate) cluster: [u32; 3],
 }
 
 /// Copies the parameters' values out of either form in which a launch gives them.
@@ -127,69 +128,70 @@ fn parameter_buffer(mut extra: *mut *mut c_void) -> Result<(*const u8, usize), u
     }
 }
 
-fn launch(
-    call: &Call<'_>,
+/// Checks a launch, and copies its parameters.
+pub(crate) fn kernel_launch(
     of: Handle,
     launch: &Launch,
     list: *mut *mut c_void,
     extra: *mut *mut c_void,
-) -> Result<(), u32> {
-    let stream = stream(launch.stream)?;
+) -> Result<KernelLaunch, u32> {
     let function: Arc<Function> = FUNCTIONS.get(of).ok_or(result::INVALID_HANDLE)?;
     let threads = launch
         .block
         .iter()
         .map(|extent| u64::from(*extent))
         .product::<u64>();
+    let fits_cluster = launch.cluster == [0; 3]
+        || launch
+            .grid
+            .iter()
+            .zip(launch.cluster)
+            .all(|(grid, cluster)| cluster > 0 && grid.is_multiple_of(cluster));
     let valid = launch.grid.iter().all(|extent| *extent > 0)
         && launch.grid[0] <= i32::MAX as u32
         && launch.grid[1].max(launch.grid[2]) <= 65_535
         && (1..=1_024).contains(&threads)
         && launch.block[2] <= 64
+        && fits_cluster
         && launch.dynamic_shared_bytes
             <= function.max_dynamic_shared_bytes.load(Ordering::Relaxed) as u32;
     if !valid {
         return Err(result::INVALID_VALUE);
     }
     let parameters = parameters(&function, list, extra)?;
-    let shape = kernel_kind().map(|kind| Shape::Kernel {
-        kind,
-        function: function.clone(),
-        grid: launch.grid,
-        block: launch.block,
-        dynamic_shared_bytes: launch.dynamic_shared_bytes,
-        cooperative: launch.cooperative,
-        priority: launch
-            .priority
-            .unwrap_or_else(|| stream.priority.load(Ordering::Relaxed)),
-    });
-    let name = function.name;
-    load_lazily(call, &function);
-    let kernel = kernels::find(name);
-    let model = model_work(kernel.as_deref(), launch);
-    let parameter_bytes = function.parameter_bytes;
-    let work = Work::Kernel {
-        kernel,
+    Ok(KernelLaunch {
+        handle: number(of),
         function,
         grid: launch.grid,
         block: launch.block,
         dynamic_shared_bytes: launch.dynamic_shared_bytes,
+        cooperative: launch.cooperative,
+        priority: launch.priority,
+        programmatic: launch.programmatic,
+        cluster: launch.cluster,
         parameters,
-    };
-    submit(
-        call,
-        &stream,
-        Request {
-            kind: OPERATION_KERNEL,
-            name: Some(name),
-            bytes: 0,
-            work,
-            shape,
-            model,
-            parameter_bytes,
-            priority: launch.priority,
-        },
-    );
+    })
+}
+
+fn launch(
+    call: &Call<'_>,
+    stream_handle: Handle,
+    of: Handle,
+    launch: &Launch,
+    list: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Result<(), u32> {
+    let stream = stream(stream_handle)?;
+    let kernel = kernel_launch(of, launch, list, extra)?;
+    load_lazily(call, &kernel.function);
+    if stream.captures.load(Ordering::Acquire) {
+        let node = KernelNode::new(kernel.clone());
+        if let Some(added) = capture::add(call, &stream, |_, _| Ok(Content::Kernel(node))) {
+            return added.map(|_| ());
+        }
+    }
+    let priority = stream.priority.load(Ordering::Relaxed);
+    submit(call, &stream, kernel.request(priority));
     Ok(())
 }
 
@@ -207,30 +209,6 @@ fn load_lazily(call: &Call<'_>, function: &Function) {
     }
 }
 
-/// What the model of the device is told of a kernel.
-fn model_work(kernel: Option<&Kernel>, launch: &Launch) -> lineage_sim_model::Work {
-    let product = |extents: &[u32; 3]| extents.iter().map(|extent| u64::from(*extent)).product();
-    let (blocks, threads): (u64, u64) = (product(&launch.grid), product(&launch.block));
-    let threads = threads as u32;
-    let registers = kernel.map_or(kernels::REGISTERS_PER_THREAD, |kernel| {
-        kernel.registers_per_thread
-    });
-    let mut programmatic = Programmatic::default();
-    programmatic.may_overlap = launch.programmatic;
-    if let Some(kernel) = kernel {
-        programmatic.triggers_after_ns = kernel.triggers_after_ns;
-        programmatic.waits_after_ns = kernel.waits_after_ns;
-    }
-    lineage_sim_model::Work::Kernel {
-        footprint: Footprint::new(blocks, threads)
-            .registers(registers.saturating_mul(threads))
-            .shared_bytes(launch.dynamic_shared_bytes),
-        programmatic,
-        collective: kernel.and_then(|kernel| kernel.collective),
-        duration_ns: 0,
-    }
-}
-
 driver_functions! {
     fn cuLaunchKernel [307, Asks::Work(runtime::LAUNCH)] (
         call, function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
@@ -240,12 +218,9 @@ driver_functions! {
             grid: [grid_x, grid_y, grid_z],
             block: [block_x, block_y, block_z],
             dynamic_shared_bytes,
-            stream: of,
-            cooperative: false,
-            priority: None,
-            programmatic: false,
+            ..Launch::default()
         };
-        launch(call, function, &plain, parameters, extra)
+        launch(call, of, function, &plain, parameters, extra)
     }
 
     fn cuLaunchCooperativeKernel [477, Asks::Work(runtime::LAUNCH_COOPERATIVE)] (
@@ -256,12 +231,10 @@ driver_functions! {
             grid: [grid_x, grid_y, grid_z],
             block: [block_x, block_y, block_z],
             dynamic_shared_bytes,
-            stream: of,
             cooperative: true,
-            priority: None,
-            programmatic: false,
+            ..Launch::default()
         };
-        launch(call, function, &cooperative, parameters, std::ptr::null_mut())
+        launch(call, of, function, &cooperative, parameters, std::ptr::null_mut())
     }
 
     fn cuLaunchKernelEx [652, Asks::Work(runtime::LAUNCH_EX)] (
@@ -276,10 +249,7 @@ driver_functions! {
             grid: config.grid,
             block: config.block,
             dynamic_shared_bytes: config.dynamic_shared_bytes,
-            stream: config.stream,
-            cooperative: false,
-            priority: None,
-            programmatic: false,
+            ..Launch::default()
         };
         if config.attribute_count > 0 && config.attributes.is_null() {
             return Err(result::INVALID_VALUE);
@@ -295,12 +265,16 @@ driver_functions! {
                 _ => return Err(result::NOT_SUPPORTED),
             }
         }
-        launch(call, function, &extended, parameters, extra)
+        launch(call, config.stream, function, &extended, parameters, extra)
     }
 
     fn cuLaunchHostFunc [527, Asks::Nothing] (call, of: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) {
         let stream = stream(of)?;
         let function = function.ok_or(result::INVALID_VALUE)?;
+        let host = HostCall { function, user };
+        if let Some(added) = capture::add(call, &stream, |_, _| Ok(Content::Host(host))) {
+            return added.map(|_| ());
+        }
         let owner = Owner {
             context_id: stream.context_id,
             stream_id: stream.id,

@@ -7,6 +7,7 @@ use crate::call::{Asks, Call};
 use crate::device::{self, Entry, Item};
 use crate::driver::general::check_device;
 use crate::driver::{Out, driver_functions};
+use crate::graph::capture;
 use crate::handles::{Handle, handle};
 use crate::memory::{self, Kind};
 use crate::objects::{Context, current_context, pool_attributes, stream};
@@ -57,12 +58,14 @@ fn put_pool(pool: Out<Handle>, device: c_int) -> Result<(), u32> {
 }
 
 driver_functions! {
-    fn cuMemAlloc_v2 [243, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize) {
+    fn cuMemAlloc_v2 [243, Asks::Nothing] (call, pointer: Out<u64>, bytes: usize) {
+        capture::check_unsafe(call)?;
         pointer.check()?;
         pointer.put(allocate(bytes, Kind::Device)?)
     }
 
-    fn cuMemAllocManaged [371, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, flags: c_uint) {
+    fn cuMemAllocManaged [371, Asks::Nothing] (call, pointer: Out<u64>, bytes: usize, flags: c_uint) {
+        capture::check_unsafe(call)?;
         pointer.check()?;
         // CU_MEM_ATTACH_GLOBAL or HOST
         if !(1..=2).contains(&flags) {
@@ -72,6 +75,7 @@ driver_functions! {
     }
 
     fn cuMemFree_v2 [245, Asks::Nothing] (call, pointer: u64) {
+        capture::check_unsafe(call)?;
         let context = current_context()?;
         if pointer == 0 {
             return Ok(());
@@ -82,25 +86,27 @@ driver_functions! {
 
     fn cuMemAllocAsync [598, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, of: Handle) {
         pointer.check()?;
-        stream(of)?;
+        capture::refuse(&*stream(of)?, result::STREAM_CAPTURE_UNSUPPORTED)?;
         pointer.put(allocate(bytes, Kind::Device)?)
     }
 
     fn cuMemAllocFromPoolAsync [611, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, pool: Handle, of: Handle) {
         pointer.check()?;
         check_pool(pool)?;
-        stream(of)?;
+        capture::refuse(&*stream(of)?, result::STREAM_CAPTURE_UNSUPPORTED)?;
         pointer.put(allocate(bytes, Kind::Device)?)
     }
 
     fn cuMemFreeAsync [600, Asks::Nothing] (call, pointer: u64, of: Handle) {
         let stream = stream(of)?;
+        capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
         check_start(pointer, |kind| kind == Kind::Device)?;
         device::enqueue(Some(call), &stream, Entry::marker(Item::Free(pointer)));
         Ok(())
     }
 
-    fn cuMemHostAlloc [39, Asks::Nothing] (_, pointer: Out<Handle>, bytes: usize, flags: c_uint) {
+    fn cuMemHostAlloc [39, Asks::Nothing] (call, pointer: Out<Handle>, bytes: usize, flags: c_uint) {
+        capture::check_unsafe(call)?;
         pointer.check()?;
         if flags > 7 {
             return Err(result::INVALID_VALUE);
@@ -108,12 +114,14 @@ driver_functions! {
         pointer.put(std::ptr::with_exposed_provenance_mut(allocate(bytes, Kind::Pinned)? as usize))
     }
 
-    fn cuMemAllocHost_v2 [294, Asks::Nothing] (_, pointer: Out<Handle>, bytes: usize) {
+    fn cuMemAllocHost_v2 [294, Asks::Nothing] (call, pointer: Out<Handle>, bytes: usize) {
+        capture::check_unsafe(call)?;
         pointer.check()?;
         pointer.put(std::ptr::with_exposed_provenance_mut(allocate(bytes, Kind::Pinned)? as usize))
     }
 
     fn cuMemFreeHost [38, Asks::Nothing] (call, pointer: *mut c_void) {
+        capture::check_unsafe(call)?;
         let context = current_context()?;
         check_start(pointer.addr() as u64, |kind| kind == Kind::Pinned)?;
         free(call, &context, pointer.addr() as u64)

@@ -4,9 +4,14 @@
 //! function, and an internal one that it forwards to. Nothing inside the library calls or takes the address of an
 //! exported one: a real libcuda that is linked into the program would take its place.
 
+pub(crate) mod capture;
 pub(crate) mod context;
 pub(crate) mod event;
 pub(crate) mod general;
+pub(crate) mod graph;
+pub(crate) mod graph_exec;
+pub(crate) mod graph_nodes;
+pub(crate) mod graph_params;
 pub(crate) mod launch;
 pub(crate) mod memory;
 pub(crate) mod module;
@@ -151,6 +156,10 @@ pub(crate) fn simulated() -> impl Iterator<Item = &'static Named> {
         launch::SIMULATED,
         value::SIMULATED,
         peer::SIMULATED,
+        capture::SIMULATED,
+        graph::SIMULATED,
+        graph_exec::SIMULATED,
+        graph_nodes::SIMULATED,
     ]
     .into_iter()
     .flatten()

@@ -11,9 +11,14 @@ use crate::driver::context::{
     GREATEST_PRIORITY, LEAST_PRIORITY, synchronization_start_ns, write_synchronization,
 };
 use crate::driver::{Out, driver_functions};
-use crate::handles::{Handle, handle};
+use crate::graph::capture;
+use crate::graph::content::Content;
+use crate::handles::{Handle, handle, number};
 use crate::objects::{EVENTS, STREAMS, current_context, stream};
 use crate::result;
+
+/// `CU_EVENT_WAIT_EXTERNAL`: captured as a node that waits at every launch.
+const EXTERNAL: u32 = 1;
 
 fn create(call: &Call<'_>, place: Out<Handle>, flags: u32, priority: i32) -> Result<(), u32> {
     place.check()?;
@@ -44,11 +49,14 @@ driver_functions! {
 
     fn cuStreamDestroy_v2 [326, Asks::Nothing] (_, of: Handle) {
         // What the stream still holds is done all the same.
-        STREAMS.remove(of).map(|_| ()).ok_or(result::INVALID_HANDLE)
+        let stream = STREAMS.remove(of).ok_or(result::INVALID_HANDLE)?;
+        capture::stream_is_destroyed(&stream);
+        Ok(())
     }
 
     fn cuStreamSynchronize [126, Asks::Nothing] (call, of: Handle) {
         let stream = stream(of)?;
+        capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
         let start_ns = synchronization_start_ns();
         let outcome = device::wait_for_stream(&stream).and_then(|()| {
             match stream.error.load(Ordering::Acquire) {
@@ -63,7 +71,9 @@ driver_functions! {
     }
 
     fn cuStreamQuery [125, Asks::Nothing] (_, of: Handle) {
-        if device::stream_is_idle(&*stream(of)?) { Ok(()) } else { Err(result::NOT_READY) }
+        let stream = stream(of)?;
+        capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
+        if device::stream_is_idle(&stream) { Ok(()) } else { Err(result::NOT_READY) }
     }
 
     fn cuStreamWaitEvent [295, Asks::Nothing] (call, of: Handle, event: Handle, flags: u32) {
@@ -71,10 +81,24 @@ driver_functions! {
             return Err(result::INVALID_VALUE);
         }
         let stream = stream(of)?;
+        let event_handle = event;
         let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
         let start_ns = synchronization_start_ns();
         // What the event captured at this call; an event that was never recorded holds nobody.
         let newest = event.recorded();
+        let is_external = flags == EXTERNAL;
+        if is_external {
+            let number = number(event_handle);
+            if let Some(added) = capture::add(call, &stream, |_, _| Ok(Content::WaitEvent(number))) {
+                return added.map(|_| ());
+            }
+        }
+        if let Some(captured) = &newest.capture {
+            return capture::wait_for_event(&stream, captured);
+        }
+        if newest.generation > 0 {
+            capture::refuse(&stream, result::STREAM_CAPTURE_ISOLATION)?;
+        }
         let generation = newest.generation;
         if !event.has_reached(generation) {
             let mut wait = Entry::marker(Item::Wait);
@@ -113,9 +137,4 @@ driver_functions! {
         device.put(stream(of)?.device as c_int)
     }
 
-    fn cuStreamIsCapturing [499, Asks::Nothing] (_, of: Handle, status: Out<u32>) {
-        stream(of)?;
-        // CU_STREAM_CAPTURE_STATUS_NONE: nothing can be captured yet.
-        status.put(0)
-    }
 }

@@ -51,37 +51,37 @@ unsupported! {
     cuDeviceTotalMem cuDeviceUnregisterAsyncNotification cuEventDestroy
     cuExternalMemoryGetMappedBuffer cuExternalMemoryGetMappedMipmappedArray cuFabricCpyBatchAsync
     cuFlushGPUDirectRDMAWrites cuFuncGetParamCount cuFuncSetBlockShape cuFuncSetSharedMemConfig
-    cuFuncSetSharedSize cuGetExportTable cuGraphAddBatchMemOpNode cuGraphAddChildGraphNode
-    cuGraphAddDependencies cuGraphAddDependencies_v2 cuGraphAddEmptyNode cuGraphAddEventRecordNode
-    cuGraphAddEventWaitNode cuGraphAddExternalSemaphoresSignalNode
-    cuGraphAddExternalSemaphoresWaitNode cuGraphAddHostNode cuGraphAddKernelNode
-    cuGraphAddKernelNode_v2 cuGraphAddMemAllocNode cuGraphAddMemFreeNode cuGraphAddMemcpyNode
-    cuGraphAddMemsetNode cuGraphAddNode cuGraphAddNode_v2 cuGraphAddNode_v3
-    cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams cuGraphChildGraphNodeGetGraph
-    cuGraphClone cuGraphConditionalHandleCreate cuGraphCreate cuGraphDebugDotPrint cuGraphDestroy
-    cuGraphDestroyNode cuGraphEventRecordNodeGetEvent cuGraphEventRecordNodeSetEvent
-    cuGraphEventWaitNodeGetEvent cuGraphEventWaitNodeSetEvent cuGraphExecBatchMemOpNodeSetParams
-    cuGraphExecChildGraphNodeSetParams cuGraphExecDestroy cuGraphExecEventRecordNodeSetEvent
-    cuGraphExecEventWaitNodeSetEvent cuGraphExecExternalSemaphoresSignalNodeSetParams
-    cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExecGetFlags cuGraphExecGetId
-    cuGraphExecHostNodeSetParams cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
-    cuGraphExecMemcpyNodeSetParams cuGraphExecMemsetNodeSetParams cuGraphExecNodeSetParams
-    cuGraphExecUpdate cuGraphExecUpdate_v2 cuGraphExternalSemaphoresSignalNodeGetParams
+    cuFuncSetSharedSize cuGetExportTable cuGraphAddBatchMemOpNode
+
+    cuGraphAddExternalSemaphoresSignalNode
+    cuGraphAddExternalSemaphoresWaitNode
+    cuGraphAddMemAllocNode cuGraphAddMemFreeNode
+
+    cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
+    cuGraphDebugDotPrint
+
+    cuGraphExecBatchMemOpNodeSetParams
+
+    cuGraphExecExternalSemaphoresSignalNodeSetParams
+    cuGraphExecExternalSemaphoresWaitNodeSetParams
+
+
+    cuGraphExternalSemaphoresSignalNodeGetParams
     cuGraphExternalSemaphoresSignalNodeSetParams cuGraphExternalSemaphoresWaitNodeGetParams
-    cuGraphExternalSemaphoresWaitNodeSetParams cuGraphGetEdges cuGraphGetEdges_v2 cuGraphGetId
-    cuGraphGetNodes cuGraphGetRootNodes cuGraphHostNodeGetParams cuGraphHostNodeSetParams
-    cuGraphInstantiate cuGraphInstantiateWithFlags cuGraphInstantiateWithParams
-    cuGraphInstantiate_v2 cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute
-    cuGraphKernelNodeGetParams cuGraphKernelNodeGetParams_v2 cuGraphKernelNodeSetAttribute
-    cuGraphKernelNodeSetParams cuGraphKernelNodeSetParams_v2 cuGraphLaunch
-    cuGraphMemAllocNodeGetParams cuGraphMemFreeNodeGetParams cuGraphMemcpyNodeGetParams
-    cuGraphMemcpyNodeSetParams cuGraphMemsetNodeGetParams cuGraphMemsetNodeSetParams
-    cuGraphNodeFindInClone cuGraphNodeGetContainingGraph cuGraphNodeGetDependencies
-    cuGraphNodeGetDependencies_v2 cuGraphNodeGetDependentNodes cuGraphNodeGetDependentNodes_v2
-    cuGraphNodeGetEnabled cuGraphNodeGetLocalId cuGraphNodeGetParams cuGraphNodeGetToolsId
-    cuGraphNodeGetType cuGraphNodeSetEnabled cuGraphNodeSetParams cuGraphNodeSetParams_v2
-    cuGraphReleaseUserObject cuGraphRemoveDependencies cuGraphRemoveDependencies_v2
-    cuGraphRetainUserObject cuGraphUpload cuGraphicsMapResources
+    cuGraphExternalSemaphoresWaitNodeSetParams
+
+
+    cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute
+    cuGraphKernelNodeSetAttribute
+
+    cuGraphMemAllocNodeGetParams cuGraphMemFreeNodeGetParams
+
+
+
+    cuGraphNodeGetParams
+
+    cuGraphReleaseUserObject
+    cuGraphRetainUserObject cuGraphicsMapResources
     cuGraphicsResourceGetMappedMipmappedArray cuGraphicsResourceGetMappedPointer
     cuGraphicsResourceGetMappedPointer_v2 cuGraphicsResourceSetMapFlags
     cuGraphicsResourceSetMapFlags_v2 cuGraphicsSubResourceGetMappedArray cuGraphicsUnmapResources
@@ -133,14 +133,14 @@ unsupported! {
     cuParamSetTexRef cuParamSetf cuParamSeti cuParamSetv cuPointerGetAttributes
     cuPointerSetAttribute cuProfilerInitialize cuSignalExternalSemaphoresAsync cuStreamAddCallback
     cuStreamAttachMemAsync cuStreamBatchMemOp cuStreamBatchMemOp_ptsz cuStreamBatchMemOp_v2
-    cuStreamBeginCapture cuStreamBeginCaptureToCig cuStreamBeginCaptureToGraph
-    cuStreamBeginCapture_ptsz cuStreamBeginCapture_v2 cuStreamBeginRecaptureToGraph
-    cuStreamCopyAttributes cuStreamDestroy cuStreamEndCapture cuStreamEndCaptureToCig
-    cuStreamGetAttribute cuStreamGetCaptureInfo cuStreamGetCaptureInfo_ptsz
-    cuStreamGetCaptureInfo_v2 cuStreamGetCaptureInfo_v2_ptsz cuStreamGetCaptureInfo_v3
+    cuStreamBeginCaptureToCig
+    cuStreamBeginCapture_ptsz cuStreamBeginRecaptureToGraph
+    cuStreamCopyAttributes cuStreamDestroy cuStreamEndCaptureToCig
+    cuStreamGetAttribute cuStreamGetCaptureInfo_ptsz
+    cuStreamGetCaptureInfo_v2_ptsz
     cuStreamGetCtx_v2 cuStreamGetDevResource cuStreamGetGreenCtx cuStreamSetAttribute
-    cuStreamUpdateCaptureDependencies cuStreamUpdateCaptureDependencies_ptsz
-    cuStreamUpdateCaptureDependencies_v2 cuStreamWaitValue32_ptsz
+    cuStreamUpdateCaptureDependencies_ptsz
+    cuStreamWaitValue32_ptsz
     cuStreamWaitValue64_ptsz
     cuStreamWriteValue32_ptsz
     cuStreamWriteValue64_ptsz cuSurfObjectCreate cuSurfObjectDestroy
@@ -155,6 +155,6 @@ unsupported! {
     cuTexRefSetAddress2D_v2 cuTexRefSetAddress2D_v3 cuTexRefSetAddressMode cuTexRefSetAddress_v2
     cuTexRefSetArray cuTexRefSetBorderColor cuTexRefSetFilterMode cuTexRefSetFlags cuTexRefSetFormat
     cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode cuTexRefSetMipmapLevelBias
-    cuTexRefSetMipmapLevelClamp cuTexRefSetMipmappedArray cuThreadExchangeStreamCaptureMode
+    cuTexRefSetMipmapLevelClamp cuTexRefSetMipmappedArray
     cuUserObjectCreate cuUserObjectRelease cuUserObjectRetain cuWaitExternalSemaphoresAsync
 }

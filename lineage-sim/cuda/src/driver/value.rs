@@ -5,6 +5,7 @@ use lineage_sim_model::{Condition, Place, Work};
 use crate::call::{Asks, Call};
 use crate::device::{self, Entry, Item};
 use crate::driver::driver_functions;
+use crate::graph::capture;
 use crate::handles::Handle;
 use crate::memory;
 use crate::objects::stream;
@@ -31,6 +32,7 @@ fn wait(
     flags: u32,
 ) -> Result<(), u32> {
     let stream = stream(of)?;
+    capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
     let place = place(address, is_wide)?;
     // CU_STREAM_WAIT_VALUE_GEQ, EQ, AND and NOR.
     let condition = match flags & !FLUSH {
@@ -55,6 +57,7 @@ fn write(
     flags: u32,
 ) -> Result<(), u32> {
     let stream = stream(of)?;
+    capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
     let place = place(address, is_wide)?;
     // CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER is the one flag.
     if flags > 1 {

@@ -21,6 +21,8 @@ pub struct GraphNode<P = ()> {
     pub after: Vec<(usize, Edge)>,
     /// Overrides the stream's priority.
     pub priority: Option<i32>,
+    /// An operation outside of the launch that must have ended first, as an event captured it.
+    pub waits_for: Option<OperationKey>,
 }
 
 impl GraphNode {
@@ -40,7 +42,22 @@ impl<P> GraphNode<P> {
             work,
             after: Vec::new(),
             priority: None,
+            waits_for: None,
         }
+    }
+
+    /// Overrides the stream's priority.
+    #[must_use]
+    pub fn priority(mut self, priority: Option<i32>) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Lets it wait for an operation outside of the launch.
+    #[must_use]
+    pub fn waits_for(mut self, operation: Option<OperationKey>) -> Self {
+        self.waits_for = operation;
+        self
     }
 
     /// Sets the edges that lead to it.
@@ -75,6 +92,20 @@ impl<P> Model<P> {
             self.depend(graph, previous, Moment::End, DependencyKind::GraphExec);
         }
         self.order_in_stream(graph, stream);
+        self.add_nodes(now_ns, graph, stream, host, nodes);
+        self.enter_ring(now_ns, graph, stream);
+        graph
+    }
+
+    /// Nodes that only edges order, inside a launch or a nested node that has not begun.
+    fn add_nodes(
+        &mut self,
+        now_ns: u64,
+        graph: OperationKey,
+        stream: StreamKey,
+        host: HostWait,
+        nodes: Vec<GraphNode<P>>,
+    ) {
         let mut keys: Vec<OperationKey> = Vec::with_capacity(nodes.len());
         for node in nodes {
             let submission = Submission::with(node.payload, node.number, node.work)
@@ -89,6 +120,9 @@ impl<P> Model<P> {
             }
             // Every node also waits for the launch to be issued.
             self.depend(key, graph, Moment::Start, DependencyKind::Stream);
+            if let Some(outside) = node.waits_for {
+                self.depend(key, outside, Moment::End, DependencyKind::Event);
+            }
             for (before, edge) in node.after {
                 let Some(before) = keys.get(before).copied() else {
                     continue;
@@ -109,8 +143,36 @@ impl<P> Model<P> {
             }
             keys.push(key);
         }
-        self.enter_ring(now_ns, graph, stream);
-        graph
+    }
+
+    /// A node of [`Work::Nested`] begins: with these nodes inside, after whose last end it begins again; without any it ends.
+    pub fn begun_with_nodes(
+        &mut self,
+        key: OperationKey,
+        payload: P,
+        start_ns: u64,
+        nodes: Vec<GraphNode<P>>,
+    ) {
+        if nodes.is_empty() {
+            self.begun(key, payload, start_ns, 0);
+            return;
+        }
+        self.unanswered = self.unanswered.saturating_sub(1);
+        let now_ns = self.now_ns;
+        let Some(operation) = self.operations.get_mut(key) else {
+            return;
+        };
+        operation.payload = Some(payload);
+        operation.holds_graph = true;
+        operation.nodes_left = nodes.len() as u32;
+        // Its nodes are added as if it had not begun, so that they wait for that.
+        operation.state = State::Issued;
+        let (stream, host) = (operation.stream, operation.host);
+        self.add_nodes(now_ns, key, stream, host, nodes);
+        if let Some(operation) = self.operations.get_mut(key) {
+            operation.state = State::Running;
+        }
+        self.satisfy(key, Moment::Start);
     }
 
     /// The launch leaves its channel: its nodes are only held by edges now.
@@ -157,7 +219,12 @@ impl<P> Model<P> {
         if let Some(operation) = self.operations.get_mut(graph) {
             operation.nodes_left -= 1;
             operation.node_number = node_number;
-            if operation.nodes_left == 0 {
+            let is_nested = matches!(operation.work, Work::Nested);
+            if operation.nodes_left == 0 && is_nested {
+                // Whether another round follows is asked.
+                operation.holds_graph = false;
+                self.begin(graph);
+            } else if operation.nodes_left == 0 {
                 self.end(graph, now_ns);
             }
         }

@@ -1,0 +1,77 @@
+use lineage_sim::{DependencyKind, isolated};
+
+use crate::driver::Driver;
+use crate::program::virtual_gpu;
+
+const NAME: &str = "branches_overlap_and_join";
+
+/// 1 on the first stream; 2 behind it there, 3 beside that on a second; 4 behind both. All of 10 µs: 0, 10, 10, 20.
+#[test]
+fn a_fork_over_an_event_and_its_join() {
+    isolated(
+        &format!("{NAME}::a_fork_over_an_event_and_its_join"),
+        || {
+            let gpu = virtual_gpu();
+            let driver = Driver::open();
+            let side = driver.new_stream();
+            let (fork, join) = (driver.new_event(), driver.new_event());
+            assert_eq!(driver.begin_capture(driver.stream, 0), 0);
+            driver.launch(1);
+            assert_eq!(driver.record(fork, driver.stream), 0);
+            assert_eq!(driver.wait(side, fork), 0);
+            driver.launch(2);
+            assert_eq!(driver.launch_in(side, 3), 0);
+            assert_eq!(driver.record(join, side), 0);
+            assert_eq!(driver.wait(driver.stream, join), 0);
+            driver.launch(4);
+            let graph = driver.end_capture(driver.stream).unwrap();
+            assert_eq!(driver.nodes(graph).len(), 4);
+            let exec = driver.instantiate(graph);
+            driver.launch_graph(exec, driver.stream);
+            driver.synchronize();
+            let operations = gpu.truth().operations;
+            let begin_ns = operations[0].start_ns;
+            let mut starts: Vec<_> = operations
+                .iter()
+                .map(|one| (one.label.unwrap(), one.start_ns - begin_ns))
+                .collect();
+            starts.sort_unstable();
+            assert_eq!(starts, [(1, 0), (2, 10_000), (3, 10_000), (4, 20_000)]);
+            let last = operations.iter().find(|one| one.label == Some(4)).unwrap();
+            assert_eq!(last.last_dependency, DependencyKind::GraphEdge);
+        },
+    );
+}
+
+/// The forked stream's work is captured by another thread; the one that began ends it.
+#[test]
+fn a_fork_goes_across_threads() {
+    isolated(&format!("{NAME}::a_fork_goes_across_threads"), || {
+        let gpu = virtual_gpu();
+        let driver = Driver::open();
+        let side = driver.new_stream();
+        let (fork, join) = (driver.new_event(), driver.new_event());
+        assert_eq!(driver.begin_capture(driver.stream, 0), 0);
+        assert_eq!(driver.record(fork, driver.stream), 0);
+        assert_eq!(driver.wait(side, fork), 0);
+        let side_number = side as usize;
+        std::thread::scope(|scope| {
+            let driver = &driver;
+            scope.spawn(move || {
+                driver.bind();
+                let side = std::ptr::without_provenance_mut(side_number);
+                assert_eq!(driver.launch_in(side, 5), 0);
+            });
+        });
+        assert_eq!(driver.record(join, side), 0);
+        assert_eq!(driver.wait(driver.stream, join), 0);
+        let graph = driver.end_capture(driver.stream).unwrap();
+        let exec = driver.instantiate(graph);
+        driver.launch_graph(exec, driver.stream);
+        driver.synchronize();
+        let truth = gpu.truth();
+        let node = truth.operations[0].graph.unwrap();
+        let captured = truth.call(node.capture_call_ordinal.unwrap()).unwrap();
+        assert_ne!(captured.thread_id, truth.operations[0].thread_id);
+    });
+}

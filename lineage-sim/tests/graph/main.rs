@@ -1,0 +1,21 @@
+//! What graphs do: captured, built, launched, changed and traced; one promise per file.
+
+#![cfg(target_os = "linux")]
+#![allow(missing_docs, unreachable_pub)]
+#![allow(dead_code, reason = "the helpers are shared by several test programs")]
+#![allow(
+    clippy::macro_metavars_in_unsafe,
+    reason = "`call!` takes the arguments of a C call"
+)]
+
+#[path = "../cupti/client.rs"]
+mod client;
+#[path = "../cupti/driver.rs"]
+mod driver;
+mod program;
+
+mod a_capture_is_replayed_as_often_as_launched;
+mod branches_overlap_and_join;
+mod callbacks_tell_of_graphs;
+mod records_name_the_nodes_of_the_exec;
+mod wrong_captures_give_cudas_codes;
