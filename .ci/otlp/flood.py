@@ -2,10 +2,14 @@
 """A million spans in bursts of 100,000 a second against the official collector: at least 99 % arrive within 120 s, the queue
 stays within 64 MiB, and what is lost is counted on both sides.
 
-    flood.py FOLDER [SPANS] [RATE]
+    flood.py FOLDER [SPANS] [RATE] [grpc|http/protobuf]        both by default
+
+Exporter and collector need two idle processors for it: on a busy machine the collector takes less than is offered, and what the
+queue has no room for is lost, and counted.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import time
@@ -16,13 +20,13 @@ from exports import example
 QUEUE = 64 << 20
 
 
-def main(folder, spans=1_000_000, rate=100_000):
+def main(folder, spans=1_000_000, rate=100_000, *protocols):
     spans, folder = int(spans), pathlib.Path(folder).resolve()
     program = example("flood", "lineage-otlp")
-    for protocol in ("grpc", "http/protobuf"):
+    for protocol in protocols or ("grpc", "http/protobuf"):
         with Collector(folder / f"flood-{protocol.replace('/', '-')}", memory_mib=2048, traces_as="proto") as collector:
             url = collector.grpc if protocol == "grpc" else collector.http
-            began = time.monotonic()
+            began, busy = time.monotonic(), os.getloadavg()[0]
             asked = ("--endpoint", url, "--protocol", protocol, "--spans", str(spans), "--rate", str(rate), "--json")
             done = subprocess.run([program, *asked], stdout=subprocess.PIPE, text=True, timeout=240)
             seconds = time.monotonic() - began
@@ -38,7 +42,7 @@ def main(folder, spans=1_000_000, rate=100_000):
         ensure(counts["accepted"] == came + twice, "the collector counts otherwise than its file")
         # What the exporter says was sent came; of what it gave up, some may have come all the same.
         ensure(said["sent"] <= came <= said["sent"] + lost, "the two sides count otherwise")
-        ensure(came >= 0.99 * spans, "fewer than 99 % came")
+        ensure(came >= 0.99 * spans, f"fewer than 99 % came; {busy:.1f} other processes wanted one of {os.cpu_count()} processors")
         ensure(seconds <= 120, "it took over 120 s")
         ensure(said["queue_bytes_most"] <= QUEUE, "the queue was larger than 64 MiB")
         collector.traces.unlink()
