@@ -8,6 +8,7 @@
     reason = "`call!` takes the arguments of a C call"
 )]
 
+mod build;
 #[path = "../cupti/client.rs"]
 mod client;
 #[path = "../cupti/driver.rs"]
@@ -15,7 +16,10 @@ mod driver;
 mod program;
 
 mod a_capture_is_replayed_as_often_as_launched;
+mod bodies_run_as_their_value_says;
 mod branches_overlap_and_join;
+mod built_graphs_do_what_their_nodes_say;
 mod callbacks_tell_of_graphs;
+mod execs_are_changed_in_place;
 mod records_name_the_nodes_of_the_exec;
 mod wrong_captures_give_cudas_codes;
