@@ -1,5 +1,18 @@
 //! The standard variables, see <https://opentelemetry.io/docs/specs/otel/protocol/exporter/> and
 //! <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>.
+//!
+//! The standard knows batches by number of items alone. Here they are bounded by bytes as well, so those for spans (and the same
+//! beginning with `OTEL_BLRP_`, for log records) are taken like this:
+//!
+//! | variable | here | if it is not set |
+//! | --- | --- | --- |
+//! | `OTEL_BSP_SCHEDULE_DELAY` | a batch is sealed when its first item is so old | 1 s |
+//! | `OTEL_BSP_MAX_EXPORT_BATCH_SIZE` | or has so many items | 8192 |
+//! | `OTEL_BSP_MAX_QUEUE_SIZE` | so many items may wait or be on their way, beside the bound by bytes | that by bytes alone |
+//! | `OTEL_BSP_EXPORT_TIMEOUT` | a batch is tried for so long, from its first attempt to its last | 5 min |
+//!
+//! Other than the standard says, a value that cannot be used is an error and not ignored: an export that silently goes elsewhere
+//! than it was told to is found too late.
 
 use std::time::Duration;
 

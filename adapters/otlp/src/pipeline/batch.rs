@@ -20,7 +20,7 @@ pub(crate) struct Sealed {
 /// A whole request, or a part of one that was too large for the collector.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// The message, after [`FRAME`](super::envelope::FRAME) bytes of room.
+    /// The message, after the [`FRAME`](super::envelope::FRAME) of gRPC.
     pub(crate) body: Bytes,
     pub(crate) count: u64,
     /// Where in the body its items begin, and how many bytes they are.

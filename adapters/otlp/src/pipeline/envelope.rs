@@ -15,7 +15,7 @@ const FIRST: u8 = tag(1);
 const SECOND: u8 = tag(2);
 const THIRD: u8 = tag(3);
 
-/// Room before a message for what gRPC puts there: one byte whether it is compressed, four for its length.
+/// What gRPC puts before a message: one byte whether it is compressed, four for its length.
 pub(crate) const FRAME: usize = 5;
 
 /// A length-delimited field of this number.
@@ -67,14 +67,17 @@ impl Envelope {
         FRAME + 2 * 6 + self.resource.len() + self.scope.len() + 2 * self.schema_url.len()
     }
 
-    /// The whole request around `items`, each of which [`put_item`] wrote, after [`FRAME`] bytes of room; and where in it the
-    /// items begin.
+    /// The whole request around `items`, each of which [`put_item`] wrote, after the [`FRAME`] of gRPC; and where in it the items
+    /// begin.
     pub(crate) fn wrap(&self, items: &[u8]) -> (Bytes, usize) {
         let within_scope = self.scope.len() + items.len() + self.schema_url.len();
         let within_resource =
             self.resource.len() + field_length(within_scope) + self.schema_url.len();
         let mut body = BytesMut::with_capacity(FRAME + field_length(within_resource));
-        body.put_bytes(0, FRAME);
+        let message = field_length(within_resource);
+        // Not compressed, and 4 MiB long at most.
+        body.put_u8(0);
+        body.put_u32(u32::try_from(message).unwrap_or(u32::MAX));
         body.put_u8(FIRST);
         encode_varint(within_resource as u64, &mut body);
         body.put_slice(&self.resource);
@@ -168,6 +171,8 @@ mod tests {
         let (body, begins) = envelope.wrap(&joined);
         assert!(body.len() <= envelope.length() + joined.len());
         assert_eq!(body[begins..begins + joined.len()], joined);
+        let length = u32::try_from(body.len() - FRAME).expect("a short one");
+        assert_eq!((body[0], &body[1..FRAME]), (0, &length.to_be_bytes()[..]));
         (body.slice(FRAME..), begins)
     }
 

@@ -72,37 +72,27 @@ impl Target {
         })
     }
 
-    /// Frames and compresses a message, which stands after [`FRAME`] bytes of room.
+    /// Compresses a message, if that is asked for. It comes after the [`FRAME`] of gRPC, and HTTP does without that.
     pub(crate) fn prepare(&self, body: Bytes) -> Prepared {
         #[cfg(test)]
         {
             let mut parts = body.windows(super::PANIC.len());
             assert!(!parts.any(|part| part == super::PANIC), "as the test asked");
         }
-        let compressed = match self.destination.compression {
-            Compression::None => None,
-            Compression::Gzip => gzip(&body[FRAME..]),
+        let body = match self.destination.compression {
+            Compression::None => body,
+            Compression::Gzip => gzip(&body[FRAME..]).unwrap_or(body),
         };
-        let body = match (self.destination.protocol, compressed) {
-            (Protocol::HttpProtobuf, Some(compressed)) => compressed.slice(FRAME..),
-            (Protocol::HttpProtobuf, None) => body.slice(FRAME..),
-            (Protocol::Grpc, Some(compressed)) => framed(compressed, 1),
-            (Protocol::Grpc, None) => framed(body, 0),
-        };
-        Prepared { body }
+        Prepared {
+            body: match self.destination.protocol {
+                Protocol::Grpc => body,
+                Protocol::HttpProtobuf => body.slice(FRAME..),
+            },
+        }
     }
 }
 
-/// A message of gRPC: whether it is compressed, and its length, before it.
-fn framed(body: Bytes, compressed: u8) -> Bytes {
-    let length = u32::try_from(body.len() - FRAME).unwrap_or(u32::MAX);
-    let mut body = bytes::BytesMut::from(body);
-    body[0] = compressed;
-    body[1..FRAME].copy_from_slice(&length.to_be_bytes());
-    body.freeze()
-}
-
-/// The message compressed, after [`FRAME`] bytes of room.
+/// A message compressed, after a frame of gRPC that says so.
 #[cfg(feature = "gzip")]
 fn gzip(message: &[u8]) -> Option<Bytes> {
     use std::io::Write as _;
@@ -110,9 +100,14 @@ fn gzip(message: &[u8]) -> Option<Bytes> {
     let room = vec![0; FRAME];
     let mut encoder = flate2::write::GzEncoder::new(room, flate2::Compression::fast());
     encoder.write_all(message).ok()?;
-    encoder.finish().ok().map(Bytes::from)
+    let mut body = encoder.finish().ok()?;
+    let length = u32::try_from(body.len() - FRAME).ok()?;
+    body[0] = 1;
+    body[1..FRAME].copy_from_slice(&length.to_be_bytes());
+    Some(Bytes::from(body))
 }
 
+/// Nobody can ask for it then.
 #[cfg(not(feature = "gzip"))]
 fn gzip(_: &[u8]) -> Option<Bytes> {
     None
