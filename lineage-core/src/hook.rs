@@ -62,7 +62,7 @@ pub fn set_task_id_hook(hook: fn() -> Option<TaskId>) -> Result<(), HookAlreadyS
 
 /// Sets what is called on a thread after its first record of each session: once per thread and
 /// session, so it may cost microseconds. It may be called inside a CUDA call, and must not panic,
-/// nor use lineage.
+/// nor declare, enter or record anything.
 ///
 /// # Errors
 /// [`HookAlreadySet`], in which case the earlier one stays.

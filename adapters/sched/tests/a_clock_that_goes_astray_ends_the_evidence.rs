@@ -25,6 +25,11 @@ fn a_clock_that_goes_astray_ends_the_evidence() {
     let _epoch = Epoch::declare("request");
     std::thread::sleep(Duration::from_millis(50));
     AHEAD_NS.store(1_000_000_000, Ordering::Relaxed);
+    common::until(&lineage, |report| {
+        let sessions = common::scheduler_sessions(report);
+        let mut sessions = sessions.iter();
+        sessions.any(|session| matches!(session, SchedulerSession::Unwatched { .. }))
+    });
     std::thread::sleep(Duration::from_millis(600));
     let late = std::thread::spawn(|| {
         drop(Epoch::declare("late"));
@@ -56,7 +61,7 @@ fn a_clock_that_goes_astray_ends_the_evidence() {
         matches!(*late, [SchedulerSession::Unwatched { .. }]),
         "{late:?}"
     );
-    // It woke up from the second sleep: nobody looked any more.
+    // Of the last sleep nothing was seen: nobody looked any more.
     let switches = common::switches(&report, common::tid());
     let longest = common::off_times(&switches)
         .iter()

@@ -63,6 +63,6 @@ fn a_forked_child_leaves_the_rings_alone() {
     );
     assert_eq!(watched.count(), 1);
     let waited = common::switches(&report, common::tid());
-    let longest = common::off_times(&waited).iter().map(common::Off::ns).max();
-    assert!(longest.is_some_and(|ns| ns >= 15_000_000), "{longest:?}");
+    let waited: u64 = common::off_times(&waited).iter().map(common::Off::ns).sum();
+    assert!(waited >= 15_000_000, "it waited for the child: {waited} ns");
 }

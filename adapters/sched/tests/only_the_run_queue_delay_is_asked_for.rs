@@ -18,7 +18,7 @@ fn only_the_run_queue_delay_is_asked_for() {
     let files = common::open_files();
     let lineage = common::session(scheduler).start().expect("a session");
     let done = AtomicBool::new(false);
-    let (tid, from, to) = std::thread::scope(|scope| {
+    let (tid, began, from, to) = std::thread::scope(|scope| {
         scope.spawn(|| {
             common::pin(0);
             while !done.load(Ordering::Relaxed) {
@@ -27,6 +27,7 @@ fn only_the_run_queue_delay_is_asked_for() {
         });
         let victim = scope.spawn(|| {
             common::pin(0);
+            let began = common::now_ns();
             let _epoch = Epoch::declare("request");
             // Not told of: nobody watches a thread before the drain thread has come.
             std::thread::sleep(Duration::from_millis(100));
@@ -34,7 +35,7 @@ fn only_the_run_queue_delay_is_asked_for() {
             while common::now_ns() < from + 600_000_000 {
                 std::hint::spin_loop();
             }
-            (common::tid(), from, common::now_ns())
+            (common::tid(), began, from, common::now_ns())
         });
         let truth = victim.join().expect("no panic");
         done.store(true, Ordering::Relaxed);
@@ -67,9 +68,5 @@ fn only_the_run_queue_delay_is_asked_for() {
     let waited: u64 = within.map(|wait| wait.waited_ns).sum();
     assert!(waited > (to - from) / 8, "{waited} ns of {} ns", to - from);
     let all: u64 = waits.iter().map(|wait| wait.waited_ns).sum();
-    assert!(
-        all <= to - from + 200_000_000,
-        "{all} ns of {} ns",
-        to - from
-    );
+    assert!(all <= to - began, "{all} ns of {} ns", to - began);
 }

@@ -316,7 +316,7 @@ fn real_descheduling_is_where_the_victim_missed_time() {
     print(Victim::Settles, &fit);
     let mut all = [&*fit.errors_ns, &*fit.errors_with_steal_ns].concat();
     all.sort_unstable();
-    assert!(all.len() >= 50, "{}", all.len());
+    assert!(all.len() >= 20, "{}", all.len());
     assert!(quantile(&all, 0.5) <= 1_000_000, "{}", quantile(&all, 0.5));
     assert_eq!(fit.unmatched_off, 0, "whoever is off misses time");
     assert_eq!(fit.slept_blocked, fit.slept);

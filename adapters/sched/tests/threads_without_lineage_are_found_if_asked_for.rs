@@ -1,4 +1,5 @@
-//! `all_threads`: a thread that never used lineage is found and observed.
+//! `all_threads`: a thread that does not use lineage is found and observed, and only once where it
+//! does later.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -7,6 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use lineage_core::observation::{SchedulerSession, SwitchedOff};
+use lineage_core::{Epoch, Report};
 use lineage_sched::Scheduler;
 
 #[test]
@@ -16,14 +18,30 @@ fn threads_without_lineage_are_found_if_asked_for() {
     let stranger = std::thread::spawn(move || {
         says.send(common::tid()).expect("received");
         while waits.recv_timeout(Duration::from_millis(5)).is_err() {}
+        drop(Epoch::declare("late"));
     });
     let tid = tid.recv().expect("sent");
     let scheduler = Scheduler::new().all_threads(true);
     let lineage = common::session(scheduler).start().expect("a session");
-    std::thread::sleep(Duration::from_millis(400));
+    let says = |report: &Report, is: fn(&SchedulerSession) -> Option<u64>| {
+        let sessions = common::scheduler_sessions(report);
+        sessions.iter().any(|session| is(session) == Some(tid))
+    };
+    common::until(&lineage, |report| {
+        says(report, |session| match session {
+            SchedulerSession::Watched { tid, .. } => Some(*tid),
+            _ => None,
+        })
+    });
+    std::thread::sleep(Duration::from_millis(200));
     go_on.send(()).expect("received");
     stranger.join().expect("no panic");
-    std::thread::sleep(Duration::from_millis(400));
+    common::until(&lineage, |report| {
+        says(report, |session| match session {
+            SchedulerSession::ThreadEnded { tid, .. } => Some(*tid),
+            _ => None,
+        })
+    });
     let report = common::end(lineage);
 
     let sessions = common::scheduler_sessions(&report);
@@ -40,5 +58,5 @@ fn threads_without_lineage_are_found_if_asked_for() {
         .iter()
         .filter(|off| off.why == SwitchedOff::Blocked)
         .count();
-    assert!(blocked >= 10, "it slept 5 ms again and again: {blocked}");
+    assert!(blocked >= 5, "it slept 5 ms again and again: {blocked}");
 }

@@ -4,10 +4,8 @@
 
 mod common;
 
-use std::time::Duration;
-
-use lineage_core::Epoch;
 use lineage_core::observation::SchedulerSession;
+use lineage_core::{Epoch, Report};
 use lineage_sched::Scheduler;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -23,12 +21,26 @@ fn without_file_descriptors_the_reason_is_given() {
     };
     setrlimit(Resource::Nofile, none).expect("limited");
     drop(Epoch::declare("request"));
-    std::thread::sleep(Duration::from_millis(200));
+    let here = common::tid();
+    let says = |report: &Report, is: fn(&SchedulerSession) -> Option<u64>| {
+        let sessions = common::scheduler_sessions(report);
+        sessions.iter().any(|session| is(session) == Some(here))
+    };
+    common::until(&lineage, |report| {
+        says(report, |session| match session {
+            SchedulerSession::Unwatched { tid, .. } => Some(*tid),
+            _ => None,
+        })
+    });
     setrlimit(Resource::Nofile, limit).expect("as it was");
-    std::thread::sleep(Duration::from_millis(200));
+    common::until(&lineage, |report| {
+        says(report, |session| match session {
+            SchedulerSession::RunQueueOnly { tid, .. } => Some(*tid),
+            _ => None,
+        })
+    });
     let report = common::end(lineage);
 
-    let here = common::tid();
     let sessions = common::scheduler_sessions(&report);
     let of_here = sessions.iter().filter(|session| match session {
         SchedulerSession::Watched { tid, .. }

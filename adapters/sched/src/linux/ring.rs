@@ -39,7 +39,6 @@ const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
 /// Why the switches of a thread cannot be collected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub(crate) enum OpenError {
     #[error(
         "the system does not let this process observe its own switches{}: `sysctl \

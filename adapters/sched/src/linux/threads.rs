@@ -44,6 +44,8 @@ pub(super) struct Threads {
     tasks: PathBuf,
     clock: fn() -> u64,
     watched: BTreeMap<u64, Watch>,
+    /// Threads that ended since arrivals were looked at last, and when.
+    ended: BTreeMap<u64, HostNanos>,
     /// What was read of a ring: kept for its memory.
     bytes: Vec<u8>,
     /// Losses that were not counted yet.
@@ -58,6 +60,7 @@ impl Threads {
             tasks,
             clock,
             watched: BTreeMap::new(),
+            ended: BTreeMap::new(),
             bytes: Vec::new(),
             lost: 0,
             undecodable: 0,
@@ -71,13 +74,15 @@ impl Threads {
     /// A thread began to record.
     pub(super) fn arrive(&mut self, arrival: Arrival, out: Out<'_>) {
         let Arrival { tid, at, ring } = arrival;
+        // Who has this id is the same thread, found by a scan, or its last holder, whose end is in its
+        // ring. One that ended after this arrival is the same.
         if self.watched.contains_key(&tid) {
-            // Found by a scan, or the last holder of this id, whose end is in its ring.
             self.read(tid, out);
             self.reap(out);
-            if matches!(self.watched.get(&tid), Some(Watch::Switches(_))) {
-                return;
-            }
+        }
+        let is_known = matches!(self.watched.get(&tid), Some(Watch::Switches(_)));
+        if is_known || self.ended.get(&tid).is_some_and(|&ended| ended >= at) {
+            return;
         }
         // What it opened itself began while it ran.
         self.watch(tid, ring, at, Some(true), out);
@@ -134,7 +139,10 @@ impl Threads {
             }
             Err(error) => self.watch_less(tid, error.to_string().into(), out),
         };
-        self.watched.insert(tid, watch);
+        // What is better known from here on was less well known before.
+        if let Some(before) = self.watched.insert(tid, watch) {
+            self.let_go(before, tid, out);
+        }
     }
 
     /// The next best for a thread whose switches cannot be collected.
@@ -161,6 +169,7 @@ impl Threads {
 
     /// Takes what all rings hold.
     pub(super) fn read_all(&mut self, out: Out<'_>) {
+        self.ended.clear();
         let tids: Vec<u64> = self.watched.keys().copied().collect();
         for tid in tids {
             self.read(tid, out);
@@ -317,6 +326,7 @@ impl Threads {
     fn end(&mut self, tid: u64, at: HostNanos, out: Out<'_>) {
         if let Some(watch) = self.watched.remove(&tid) {
             self.let_go(watch, tid, out);
+            self.ended.insert(tid, at);
             out(Observation::live(SchedulerSession::ThreadEnded { tid, at }));
         }
     }

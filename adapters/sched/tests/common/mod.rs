@@ -120,6 +120,19 @@ pub(crate) fn off_times(switches: &[Scheduled]) -> Vec<Off> {
     times
 }
 
+/// Waits until a session's report says this.
+pub(crate) fn until(lineage: &Lineage, says: impl Fn(&Report) -> bool) {
+    let begun = std::time::Instant::now();
+    while !says(&lineage.report()) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{}",
+            lineage.report()
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// How many files this process has open.
 pub(crate) fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("read").count()
