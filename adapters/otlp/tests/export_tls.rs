@@ -55,6 +55,35 @@ fn a_collector_with_a_certificate_of_an_authority_that_was_named_gets_everything
 }
 
 #[test]
+fn http_over_tls_is_what_the_endpoint_gets_that_begins_with_https() {
+    let authority = Authority::new();
+    let pair = authority.issue(&["localhost"], FOREVER);
+    let server = Server::start_with_tls(&pair, |_, _| export_support::http::taken());
+    let endpoint = format!("https://localhost:{}", server.address.port());
+    let file = File::new(&authority.pem);
+    let mut settings = settings(&endpoint, Protocol::HttpProtobuf);
+    settings.certificate_authorities(&file.0);
+    works(settings);
+    let seen = server.seen();
+    let numbers: Vec<u64> = seen.iter().flat_map(|request| request.numbers()).collect();
+    assert_eq!(numbers, Vec::from_iter(0..10));
+}
+
+#[test]
+fn a_port_with_tls_for_the_other_protocol_is_said_to_be_that() {
+    let authority = Authority::new();
+    let pair = authority.issue(&["localhost"], FOREVER);
+    let server = Server::start_with_tls(&pair, |_, _| export_support::http::taken());
+    let endpoint = format!("https://localhost:{}", server.address.port());
+    let file = File::new(&authority.pem);
+    let mut settings = settings(&endpoint, Protocol::Grpc);
+    settings.certificate_authorities(&file.0);
+    let problem = fails(settings);
+    assert_eq!(problem.kind, ProblemKind::Tls, "{problem}");
+    assert!(problem.next.contains("http/protobuf at 4318"), "{problem}");
+}
+
+#[test]
 fn an_expired_certificate_an_unknown_authority_and_another_name_are_each_told_apart() {
     let authority = Authority::new();
     let file = File::new(&authority.pem);

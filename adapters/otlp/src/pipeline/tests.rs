@@ -1,20 +1,19 @@
 //! What no collector can bring about.
 
+#[cfg(any(feature = "grpc", feature = "http"))]
 use std::net::TcpListener;
-use std::sync::mpsc;
-use std::time::Duration;
 
 use super::*;
-use crate::config::Protocol;
 
 /// A pipeline to nobody, and what it says.
+#[cfg(any(feature = "grpc", feature = "http"))]
 fn pipeline() -> (Pipeline, mpsc::Receiver<ProblemKind>) {
     let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let (tell, told) = mpsc::channel();
     let mut settings = Settings::default();
     settings
         .endpoint(format!("http://{}", nobody.expect("a port")))
-        .protocol(Protocol::default())
+        .protocol(crate::config::Protocol::default())
         .batch_items(1)
         .backoff(Duration::from_millis(1), Duration::from_millis(1))
         .on_problem(move |problem| {
@@ -24,8 +23,10 @@ fn pipeline() -> (Pipeline, mpsc::Receiver<ProblemKind>) {
     (pipeline, told)
 }
 
+#[cfg(any(feature = "grpc", feature = "http"))]
 const SOON: Duration = Duration::from_secs(10);
 
+#[cfg(any(feature = "grpc", feature = "http"))]
 #[test]
 fn a_panic_loses_what_was_on_its_way_and_the_export_goes_on() {
     let (pipeline, told) = pipeline();

@@ -1,11 +1,16 @@
 //! Certificates made for one test.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd,
 };
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tonic::transport::{Identity, ServerTlsConfig};
 
 /// Of all that needs a name of its own.
@@ -53,6 +58,19 @@ impl Authority {
 }
 
 impl Pair {
+    pub(crate) fn rustls(&self) -> ServerConfig {
+        let certificate = CertificateDer::from_pem_slice(self.certificate.as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes());
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.expect("PEM")], key.expect("PEM"))
+            .expect("a certificate with its key");
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config
+    }
+
     pub(crate) fn server(&self) -> ServerTlsConfig {
         ServerTlsConfig::new().identity(Identity::from_pem(&self.certificate, &self.key))
     }

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
+use tokio_rustls::rustls::{ServerConnection, StreamOwned};
+
+use super::certificates::Pair;
 
 /// A request as it came.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +69,22 @@ impl Server {
         server
     }
 
+    /// The same behind TLS, with this certificate.
+    pub(crate) fn start_with_tls(
+        pair: &Pair,
+        script: impl Fn(usize, &Request) -> Do + Send + Sync + 'static,
+    ) -> Self {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (seen, script) = (Arc::clone(&requests), Arc::new(script));
+        let config = Arc::new(pair.rustls());
+        let mut server = Self::raw(move |stream| {
+            let connection = ServerConnection::new(Arc::clone(&config)).expect("a configuration");
+            serve(StreamOwned::new(connection, stream), &seen, &*script);
+        });
+        server.requests = requests;
+        server
+    }
+
     /// Does this with each connection.
     pub(crate) fn raw(connection: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -106,7 +125,7 @@ impl Drop for Server {
     }
 }
 
-fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Request>>, script: &Script) {
+fn serve(mut stream: impl Read + Write, seen: &Mutex<Vec<Request>>, script: &Script) {
     while let Some(request) = read(&mut stream) {
         let action = {
             let mut seen = seen.lock().expect("no test panicked");
@@ -144,7 +163,7 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Request>>, script: &Script) {
     }
 }
 
-fn read(stream: &mut TcpStream) -> Option<Request> {
+fn read(stream: &mut impl Read) -> Option<Request> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
