@@ -95,8 +95,8 @@ fn sizes_that_no_collector_takes_stop_the_start() {
     ] {
         let mut settings = Settings::default();
         settings.queue_bytes(queue).batch_bytes(batch);
-        let started = Pipeline::start(&settings, &Origin::default());
-        let error = started.expect_err("not usable").to_string();
+        let limits = limits(&settings, &Envelope::new(&Origin::default()));
+        let error = limits.expect_err("not usable").to_string();
         assert!(error.contains(said), "{error}");
     }
 }
