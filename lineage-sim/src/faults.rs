@@ -51,7 +51,7 @@ pub struct Faults {
     /// Whether the records of a buffer come in another order, external ids right before their API record as ever.
     pub shuffle_buffers: bool,
     /// How far the next correlation id is from the one before. Default: 1. With 2^30 they wrap after four calls, and
-    /// again after eight.
+    /// again after eight; but what is 2^31 or further apart cannot be told apart by who reads the records.
     pub correlation_id_step: u32,
     /// How long a buffer lies in CUPTI before a flush without force returns it, in ns of the simulator's clock: hours are quick
     /// with the virtual one.
