@@ -125,6 +125,16 @@ impl Scheduler {
         Self::default()
     }
 
+    /// Whether switches can be collected here and now: opens a ring for the calling thread, and closes
+    /// it.
+    ///
+    /// # Errors
+    /// [`NoEvidence`] says why not, and what would help. A session may start all the same, and has
+    /// what `/proc` gives.
+    pub fn check() -> Result<(), NoEvidence> {
+        Source::check()
+    }
+
     /// Whether every switch is collected, as by default. Without, each thread has no more than its
     /// run-queue delay, and needs neither a file descriptor nor memory.
     pub fn switches(mut self, switches: bool) -> Self {

@@ -11,6 +11,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[test]
 fn without_file_descriptors_the_reason_is_given() {
+    if !common::can_observe() {
+        return;
+    }
     let lineage = common::session(Scheduler::new())
         .start()
         .expect("a session");

@@ -299,3 +299,60 @@ impl Drop for Mapping {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forked_child_neither_reads_nor_unmaps() {
+        let mut ring = match Ring::open(None, 1) {
+            Ok(ring) => ring,
+            Err(why) => return eprintln!("skipped: {why}"),
+        };
+        let address = ring.mapping.address.as_ptr();
+        let length = ring.mapping.page + ring.mapping.data;
+        // SAFETY: the child only maps memory, allocates, which the C library makes possible after a fork,
+        // and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            let there = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+            // SAFETY: the kernel refuses an address that is in use.
+            let mapped =
+                unsafe { rustix::mm::mmap_anonymous(address.cast(), length, protection, there) };
+            let mut is_fine = mapped == Ok(address.cast());
+            // SAFETY: the first page of what was just mapped, aligned.
+            unsafe { address.add(HEAD).cast::<u64>().write(64) };
+            let mut bytes = Vec::new();
+            ring.read(&mut bytes);
+            is_fine &= bytes.is_empty();
+            drop(ring);
+            // SAFETY: as above; if it is mapped no more, the child dies of this, as it should.
+            is_fine &= unsafe { address.add(HEAD).cast::<u64>().read() } == 64;
+            // SAFETY: ends the child without the parent's exit handlers.
+            unsafe { libc::_exit(i32::from(!is_fine)) };
+        }
+        assert!(child > 0, "forked");
+        let mut status = 0;
+        // SAFETY: waits for the child just made.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!((waited, status), (child, 0));
+    }
+
+    #[test]
+    fn a_ring_that_is_dropped_leaves_no_memory() {
+        let first = match Ring::open(None, 1) {
+            Ok(ring) => ring,
+            Err(why) => return eprintln!("skipped: {why}"),
+        };
+        let is_mapped = |address: usize| {
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("read");
+            maps.contains(&format!("{address:08x}-"))
+        };
+        let address = first.mapping.address.as_ptr() as usize;
+        assert!(is_mapped(address));
+        drop(first);
+        assert!(!is_mapped(address));
+    }
+}

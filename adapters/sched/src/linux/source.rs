@@ -35,6 +35,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    pub(crate) fn check() -> Result<(), NoEvidence> {
+        let opened = Opening::Rings { bytes: 0 }.open(None);
+        opened.map_or_else(|why| Err(NoEvidence::new(why.to_string())), |_| Ok(()))
+    }
+
     pub(crate) fn start(settings: &Scheduler, context: SourceContext) -> Result<Self, NoEvidence> {
         let apart_ns = clock::apart_ns(context.clock);
         if apart_ns > clock::TOLERANCE_NS {

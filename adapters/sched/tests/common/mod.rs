@@ -11,6 +11,23 @@ use lineage_sched::Scheduler;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
+/// Whether the system lets switches be collected here: a test that needs them says that it is skipped,
+/// unless `LINEAGE_REQUIRE` names `switches`.
+pub(crate) fn can_observe() -> bool {
+    let Err(why) = Scheduler::check() else {
+        return true;
+    };
+    let required = std::env::var("LINEAGE_REQUIRE").unwrap_or_default();
+    let required = required.split(',').any(|part| part == "switches");
+    assert!(
+        !required,
+        "switches are required, and cannot be collected: {}",
+        why.why
+    );
+    eprintln!("skipped: {}", why.why);
+    false
+}
+
 /// A session that keeps all it sees.
 pub(crate) fn session(scheduler: Scheduler) -> LineageBuilder {
     Lineage::builder()
