@@ -200,7 +200,11 @@ fn gzip_is_what_the_collector_gets_if_it_was_asked_for() {
     settings.compression(Compression::Gzip);
     let exporter = Exporter::start(settings);
     exporter.offer(0..1000);
-    let (counts, _) = exporter.shutdown(SOON);
+    let (counts, problems) = exporter.shutdown(SOON);
+    assert!(
+        problems.is_empty(),
+        "the answer is compressed, too: {problems:?}"
+    );
     assert_eq!(counts.spans.sent, 1000);
     let mut numbers = collector.seen.numbers();
     numbers.sort_unstable();

@@ -15,7 +15,7 @@ use crate::pipeline::ProblemKind;
 use crate::pipeline::problem::Trouble;
 
 /// An acknowledgement takes some bytes, an error some hundred.
-const MOST_OF_AN_ANSWER: usize = 64 << 10;
+pub(super) const MOST_OF_AN_ANSWER: usize = 64 << 10;
 
 /// A collector that asks for a certificate does so after TLS has been agreed on, and may be gone before that is read.
 const WHO_ARE_WE: &str = "trying again; does the collector ask who we are (then set OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and \

@@ -13,6 +13,8 @@ use prost::Message as _;
 
 use super::Verdict;
 use super::exchange::Answer;
+#[cfg(feature = "gzip")]
+use super::exchange::MOST_OF_AN_ANSWER;
 use crate::pipeline::ProblemKind;
 use crate::pipeline::problem::{Trouble, shown};
 
@@ -149,19 +151,37 @@ fn taken(answer: &Answer) -> Verdict {
     if answer.is_cut {
         return Verdict::unreadable("took it and sent a very long answer".into());
     }
-    match answer.body.split_first_chunk::<5>() {
-        None => Verdict::of_response(&[]),
-        Some((frame, message)) if frame[0] == 0 => {
-            let length = u32::from_be_bytes([frame[1], frame[2], frame[3], frame[4]]) as usize;
-            match message.get(..length) {
-                Some(message) => Verdict::of_response(message),
-                None => Verdict::unreadable("took it and cut its answer short".into()),
-            }
-        }
-        Some(_) => {
-            Verdict::unreadable("took it and compressed its answer, which was not asked for".into())
-        }
+    let Some((frame, message)) = answer.body.split_first_chunk::<5>() else {
+        return Verdict::of_response(&[]);
+    };
+    let [compressed, length @ ..] = *frame;
+    let Some(message) = message.get(..u32::from_be_bytes(length) as usize) else {
+        return Verdict::unreadable("took it and cut its answer short".into());
+    };
+    if compressed == 0 {
+        return Verdict::of_response(message);
     }
+    match decompressed(message) {
+        Some(message) => Verdict::of_response(&message),
+        None => Verdict::unreadable("took it and compressed its answer beyond recognition".into()),
+    }
+}
+
+/// Servers in Go compress the answer as the request was.
+#[cfg(feature = "gzip")]
+fn decompressed(message: &[u8]) -> Option<Vec<u8>> {
+    use std::io::Read as _;
+
+    let mut plain = Vec::new();
+    let decoder = flate2::read::GzDecoder::new(message);
+    let mut bounded = decoder.take(MOST_OF_AN_ANSWER as u64);
+    bounded.read_to_end(&mut plain).ok()?;
+    Some(plain)
+}
+
+#[cfg(not(feature = "gzip"))]
+fn decompressed(_: &[u8]) -> Option<Vec<u8>> {
+    None
 }
 
 /// An answer that does not come from a gRPC server, or was cut off before its end
@@ -322,6 +342,36 @@ mod tests {
             ("grpc-status-details-bin", "!"),
         ]));
         assert_eq!(kind(&garbage), "refused");
+    }
+
+    #[cfg(feature = "gzip")]
+    #[test]
+    fn a_compressed_answer_is_read_as_far_as_an_answer_may_be_long() {
+        let framed = |plain: &[u8]| {
+            use std::io::Write as _;
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+            encoder.write_all(plain).expect("memory");
+            let message = encoder.finish().expect("memory");
+            let mut body = vec![1];
+            body.extend_from_slice(&(message.len() as u32).to_be_bytes());
+            body.extend_from_slice(&message);
+            let mut answer = answer(&[("grpc-status", "0")]);
+            answer.body = Bytes::from(body);
+            judge(&answer)
+        };
+        // partial_success { rejected: 7 }, encoded by hand.
+        let Verdict::Accepted { refused: 7, .. } = framed(&[0x0a, 2, 8, 7]) else {
+            panic!("seven are refused");
+        };
+        let bomb = framed(&vec![0x0a; 10 << 20]);
+        let Verdict::Accepted {
+            refused: 0,
+            warning: Some(warning),
+        } = bomb
+        else {
+            panic!("{bomb:?}");
+        };
+        assert_eq!(warning.kind, ProblemKind::UnreadableAnswer);
     }
 
     #[test]

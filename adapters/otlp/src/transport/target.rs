@@ -127,6 +127,7 @@ fn headers(destination: &Destination) -> HeaderMap {
             headers.insert("te", HeaderValue::from_static("trailers"));
             if gzip {
                 headers.insert("grpc-encoding", HeaderValue::from_static("gzip"));
+                headers.insert("grpc-accept-encoding", HeaderValue::from_static("gzip"));
             }
         }
         Protocol::HttpProtobuf => {

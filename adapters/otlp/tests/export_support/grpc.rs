@@ -156,8 +156,9 @@ impl Collector {
             script: Box::new(script),
             delay: options.delay,
         };
-        let mut traces =
-            TraceServiceServer::new(service).accept_compressed(CompressionEncoding::Gzip);
+        let mut traces = TraceServiceServer::new(service)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .send_compressed(CompressionEncoding::Gzip);
         if let Some(most) = options.most_bytes {
             traces = traces.max_decoding_message_size(most);
         }
