@@ -3,7 +3,9 @@
 
 use std::ffi::CStr;
 
+use crate::config::config;
 use crate::cupti::activity::Domain;
+use crate::cupti::layout::version;
 
 /// Of the driver domain.
 #[rustfmt::skip]
@@ -459,6 +461,28 @@ pub(crate) static RUNTIME: [&CStr; 567] = [
     c"cudaGraphNodeGetParams_v13020", c"cuda559", c"cuda560", c"cuda561", c"cudaStreamBeginRecaptureToGraph_v13030",
     c"cudaStreamBeginRecaptureToGraph_ptsz_v13030", c"cuda564", c"cudaMemGetLocationInfo_v13040", c"cuda566",
 ];
+
+/// `CUPTI_DRIVER_TRACE_CBID_SIZE` and `CUPTI_RUNTIME_TRACE_CBID_SIZE` by the version from which they hold, the newest first.
+const SIZES: [(u32, [u32; 2]); 7] = [
+    (version::CUDA_13_5, [877, 567]),
+    (version::CUDA_13_4, [868, 566]),
+    (version::CUDA_13_1, [846, 550]),
+    (version::CUDA_13_0, [807, 523]),
+    (version::CUDA_12_9, [784, 487]),
+    (version::CUDA_12_4, [754, 468]),
+    (version::CUDA_12_0, [701, 445]),
+];
+
+/// The name of a callback id that the configured version of CUPTI knows.
+pub(crate) fn known(domain: Domain, id: u32) -> Option<&'static CStr> {
+    let version = config().cupti_version;
+    let (_, [driver, runtime]) = SIZES.iter().find(|(since, _)| *since <= version)?;
+    let size = match domain {
+        Domain::Driver => driver,
+        Domain::Runtime => runtime,
+    };
+    name(domain, id).filter(|_| id < *size)
+}
 
 /// The name of a callback id; none where the domain has no such function.
 pub(crate) fn name(domain: Domain, id: u32) -> Option<&'static CStr> {

@@ -114,10 +114,10 @@ functions! {
         check(subscriber::is_subscriber(handle), result::INVALID_PARAMETER)?;
         check((1..=subscriber::LAST_DOMAIN).contains(&domain), result::INVALID_PARAMETER)?;
         if let Some(domain) = subscriber::domain(domain) {
-            check(callback_ids::name(domain, cbid).is_some(), result::INVALID_PARAMETER)?;
+            check(callback_ids::known(domain, cbid).is_some(), result::INVALID_PARAMETER)?;
             subscriber::set_callback(domain, cbid, enable != 0);
         } else if domain == subscriber::RESOURCE {
-            check((1..=subscriber::LAST_RESOURCE).contains(&cbid), result::INVALID_PARAMETER)?;
+            check((1..=subscriber::last_resource()).contains(&cbid), result::INVALID_PARAMETER)?;
             subscriber::set_resource(cbid, enable != 0);
         }
         Ok(())
@@ -156,7 +156,7 @@ functions! {
 
     fn cuptiGetCallbackName(domain: u32, cbid: u32, name: *mut *const c_char) {
         let domain = subscriber::domain(domain).ok_or(result::INVALID_PARAMETER)?;
-        let found = callback_ids::name(domain, cbid).ok_or(result::INVALID_PARAMETER)?;
+        let found = callback_ids::known(domain, cbid).ok_or(result::INVALID_PARAMETER)?;
         // SAFETY: the client's pointer.
         unsafe { put(name, found.as_ptr()) }
     }
@@ -222,13 +222,13 @@ functions! {
     }
 
     fn cuptiActivityEnableDriverApi(cbid: u32, enable: u8) {
-        check(callback_ids::name(Domain::Driver, cbid).is_some(), result::INVALID_PARAMETER)?;
+        check(callback_ids::known(Domain::Driver, cbid).is_some(), result::INVALID_PARAMETER)?;
         activity::set_id(Domain::Driver, cbid, enable != 0);
         Ok(())
     }
 
     fn cuptiActivityEnableRuntimeApi(cbid: u32, enable: u8) {
-        check(callback_ids::name(Domain::Runtime, cbid).is_some(), result::INVALID_PARAMETER)?;
+        check(callback_ids::known(Domain::Runtime, cbid).is_some(), result::INVALID_PARAMETER)?;
         activity::set_id(Domain::Runtime, cbid, enable != 0);
         Ok(())
     }

@@ -4,7 +4,9 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::CallbackFunction;
+use crate::config::config;
 use crate::cupti::activity::{self, Domain, IdSet};
+use crate::cupti::layout::version::{CUDA_12_4, CUDA_13_0, CUDA_13_5};
 use crate::cupti::result;
 use crate::threads;
 
@@ -33,8 +35,16 @@ pub(crate) const LAST_DOMAIN: u32 = 6;
 
 /// `CUPTI_CB_DOMAIN_RESOURCE`: its callbacks are about graphs, see [`crate::graph`]; the others of it exist and stay silent.
 pub(crate) const RESOURCE: u32 = 3;
-/// `CUPTI_CBID_RESOURCE_SIZE` of 13.5, minus one.
-pub(crate) const LAST_RESOURCE: u32 = 25;
+
+/// The last id of the domain: `CUPTI_CBID_RESOURCE_…` of the configured version's header.
+pub(crate) fn last_resource() -> u32 {
+    match config().cupti_version {
+        ..CUDA_12_4 => 20,
+        CUDA_12_4..CUDA_13_0 => 21,
+        CUDA_13_0..CUDA_13_5 => 23,
+        _ => 25,
+    }
+}
 
 pub(crate) fn set_resource(id: u32, on: bool) {
     RESOURCE_CALLBACKS.set(id, on);
