@@ -154,14 +154,14 @@ pub(crate) fn begin_call() -> Option<InCall> {
         seats[seat].state = State::Asks;
         take_turn(seats, seat);
     }
-    device::catch_up(now_ns());
+    device::catch_up();
     Some(InCall)
 }
 
 /// Waits for something. None: it can never happen.
 pub(crate) fn wait(goal: Goal) -> Option<()> {
     let Some(seat) = SEAT.with(Cell::get) else {
-        device::catch_up(now_ns());
+        device::catch_up();
         let (_, at_ns) = device::until_a_goal(u64::MAX, &[(0, goal)])?;
         advance_to(at_ns);
         return Some(());

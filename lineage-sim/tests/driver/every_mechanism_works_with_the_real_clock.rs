@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lineage_sim::{Cause, Config, Gpu, Settings, isolated, load};
 
@@ -27,6 +27,9 @@ fn settings() -> Settings {
         .spin_fence_ns(1_000)
         .work_call_ns(1_000)
 }
+
+/// Whether the value that one stream waits for was put into another.
+static IS_WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// Launches, copies, events, waits and a value that another thread's stream writes.
 fn one_thread(driver: &Driver, memory: u64, value: u64, labels: &AtomicU64, number: u64) {
@@ -60,16 +63,17 @@ fn one_thread(driver: &Driver, memory: u64, value: u64, labels: &AtomicU64, numb
         let copy = call!(library, "cuMemcpyDtoHAsync_v2"(back.as_mut_ptr() => *mut u8, place => u64, 64 => usize, other => Handle));
         assert_eq!((copy, back), (0, [number as u8; 64]));
         if round == 15 && number == 0 {
-            assert_eq!(
-                call!(library, "cuStreamWriteValue32_v2"(stream => Handle, value => u64, 1 => u32, 0 => u32)),
-                0
-            );
+            let code = call!(library, "cuStreamWriteValue32_v2"(stream => Handle, value => u64, 1 => u32, 0 => u32));
+            assert_eq!(code, 0);
+            IS_WRITTEN.store(true, Ordering::Release);
         }
         if round == 15 && number == 1 {
-            assert_eq!(
-                call!(library, "cuStreamWaitValue32_v2"(stream => Handle, value => u64, 1 => u32, 0 => u32)),
-                0
-            );
+            // In the channel that both may share a wait before the write would hold the write up, for ever.
+            while !IS_WRITTEN.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            let code = call!(library, "cuStreamWaitValue32_v2"(stream => Handle, value => u64, 1 => u32, 0 => u32));
+            assert_eq!(code, 0);
         }
         assert_eq!(call!(library, "cuEventSynchronize"(event => Handle)), 0);
     }

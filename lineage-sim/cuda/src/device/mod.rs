@@ -195,7 +195,7 @@ pub(crate) fn enqueue(call: Option<&Call<'_>>, stream: &Stream, entry: Entry) ->
     if matches!(entry.item, Item::Operation(_)) {
         ENQUEUED.fetch_add(1, Ordering::AcqRel);
     }
-    catch_up(now_ns());
+    catch_up();
     let mut device = device();
     let mut queue_full_ns = 0;
     if !device.model.has_room(stream.key, entry.parameter_bytes) {
@@ -239,7 +239,7 @@ pub(crate) fn enqueue_graph(
     nodes: Vec<GraphNode<Item>>,
 ) -> OperationKey {
     count_enqueued(call.operations.get());
-    catch_up(now_ns());
+    catch_up();
     let mut device = device();
     let mut host = HostWait::since(call.start_ns);
     if !device.model.has_room(stream.key, entry.parameter_bytes) {
@@ -295,7 +295,7 @@ pub(crate) fn look() {
     if model().operations_per_doorbell > 1 {
         device().ring();
     }
-    catch_up(now_ns());
+    catch_up();
 }
 
 /// The life of the device's thread.

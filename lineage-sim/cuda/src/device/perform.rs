@@ -14,8 +14,9 @@ use crate::{memory, threads};
 use super::{COMPLETED, DONE, Device, Goal, HostFunction, Item, device};
 
 /// Lets happen what is due with the virtual clock, on the calling thread. With the real one the device's thread does that.
-pub(crate) fn catch_up(until_ns: u64) {
+pub(crate) fn catch_up() {
     if is_virtual() {
+        let until_ns = now_ns();
         let _one_at_a_time = performer();
         while step(until_ns) {}
     }

@@ -25,6 +25,8 @@ pub(super) struct Channel {
     pub(super) touched: bool,
     /// The operation that was issued last.
     issued_number: u64,
+    /// Ends that were handed out and not answered: they count as being in the ring, so that a driver that is late does not let a host run ahead.
+    unanswered: usize,
 }
 
 impl Channel {
@@ -34,7 +36,7 @@ impl Channel {
         let fits = settings.push_buffer_bytes == 0
             || self.ring.is_empty()
             || self.push_bytes + bytes <= settings.push_buffer_bytes;
-        self.ring.len() < entries && fits
+        self.ring.len() + self.unanswered < entries && fits
     }
 }
 
@@ -253,6 +255,20 @@ impl<P> Model<P> {
                 of.issued_number = operation.facts.number;
             }
             self.issue(key);
+        }
+    }
+
+    /// An end is handed out, or answered.
+    pub(super) fn count_unanswered(&mut self, stream: StreamKey, is_answered: bool) {
+        let Some(channel) = self.stream(stream).map(|stream| stream.channel) else {
+            return;
+        };
+        if let Some(Some(of)) = self.channels.get_mut(channel) {
+            of.unanswered = if is_answered {
+                of.unanswered.saturating_sub(1)
+            } else {
+                of.unanswered + 1
+            };
         }
     }
 

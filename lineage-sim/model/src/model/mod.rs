@@ -394,6 +394,9 @@ impl<P> Model<P> {
         let Some(operation) = self.operations.remove(key) else {
             return;
         };
+        if !operation.is_node {
+            self.count_unanswered(operation.stream, true);
+        }
         if let Some(stream) = self.stream_mut(operation.stream) {
             stream.open -= 1;
         }
@@ -458,6 +461,10 @@ impl<P> Model<P> {
         let operation = self.operations.get_mut(key)?;
         let payload = operation.payload.take()?;
         let facts = operation.facts;
+        let (stream, is_node) = (operation.stream, operation.graph.is_some());
+        if begins == Begins::No && !is_node {
+            self.count_unanswered(stream, false);
+        }
         Some(match begins {
             Begins::Yes => Effect::Begin {
                 key,

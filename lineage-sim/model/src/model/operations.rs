@@ -192,6 +192,7 @@ impl<P> Operations<P> {
         self.free.push(key.index);
         let removed = Removed {
             stream: operation.stream,
+            is_node: operation.graph.is_some(),
         };
         operation.payload = None;
         if self.spare.len() < SPARE {
@@ -207,4 +208,5 @@ impl<P> Operations<P> {
 
 pub(super) struct Removed {
     pub(super) stream: StreamKey,
+    pub(super) is_node: bool,
 }
