@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::id::{EpochId, LaunchEpoch};
-use crate::observation::{Event, Observation, SchedulerSession};
+use crate::observation::{Event, Observation};
 use crate::row::{Binding, LooseFault, Row};
 use crate::totals::Totals;
 
@@ -77,45 +77,6 @@ pub enum SchedulerEvidence {
         /// Why, for a person.
         why: Arc<str>,
     },
-}
-
-impl SchedulerEvidence {
-    /// Takes in what a source says of itself.
-    pub(crate) fn learn(&mut self, session: &SchedulerSession) {
-        if let SchedulerSession::Absent { why, .. } = session {
-            *self = Self::Absent { why: why.clone() };
-            return;
-        }
-        if !matches!(self, Self::Present { .. }) {
-            *self = Self::Present {
-                watched: 0,
-                run_queue_only: 0,
-                unwatched: 0,
-                why: None,
-            };
-        }
-        let Self::Present {
-            watched,
-            run_queue_only,
-            unwatched,
-            why: latest,
-        } = self
-        else {
-            return;
-        };
-        match session {
-            SchedulerSession::Watched { .. } => *watched += 1,
-            SchedulerSession::RunQueueOnly { why, .. } => {
-                *run_queue_only += 1;
-                *latest = Some(why.clone());
-            }
-            SchedulerSession::Unwatched { why, .. } => {
-                *unwatched += 1;
-                *latest = Some(why.clone());
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Written as one line, for example `scheduler evidence: every switch of 4 threads`.

@@ -225,7 +225,7 @@ impl Pipeline {
                 Event::DeviceSession(session) => {
                     self.device = device_evidence(session, &self.device);
                 }
-                Event::SchedulerSession(session) => self.scheduler.learn(session),
+                Event::SchedulerSession(session) => learn(&mut self.scheduler, session),
                 _ => {}
             }
             self.correlator.observe(observation);
@@ -302,6 +302,43 @@ fn device_evidence(session: &DeviceSession, before: &DeviceEvidence) -> DeviceEv
         },
         DeviceSession::Absent { why, .. } => DeviceEvidence::Absent { why: why.clone() },
         DeviceSession::Ended { .. } | DeviceSession::Imported { .. } => before.clone(),
+    }
+}
+
+/// Takes in what the scheduler's source says of itself.
+fn learn(evidence: &mut SchedulerEvidence, session: &SchedulerSession) {
+    if let SchedulerSession::Absent { why, .. } = session {
+        *evidence = SchedulerEvidence::Absent { why: why.clone() };
+        return;
+    }
+    if !matches!(evidence, SchedulerEvidence::Present { .. }) {
+        *evidence = SchedulerEvidence::Present {
+            watched: 0,
+            run_queue_only: 0,
+            unwatched: 0,
+            why: None,
+        };
+    }
+    let SchedulerEvidence::Present {
+        watched,
+        run_queue_only,
+        unwatched,
+        why: latest,
+    } = evidence
+    else {
+        return;
+    };
+    match session {
+        SchedulerSession::Watched { .. } => *watched += 1,
+        SchedulerSession::RunQueueOnly { why, .. } => {
+            *run_queue_only += 1;
+            *latest = Some(why.clone());
+        }
+        SchedulerSession::Unwatched { why, .. } => {
+            *unwatched += 1;
+            *latest = Some(why.clone());
+        }
+        _ => {}
     }
 }
 
