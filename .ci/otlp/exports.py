@@ -1,5 +1,6 @@
 """The example's server with its export, as a user starts it, and what is decided of it from outside."""
 
+import functools
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ from collectors import ROOT, ensure
 CHECK = ROOT / "scripts" / "check-otlp-export"
 
 
+@functools.cache
 def example(name, package="launch-lineage"):
     """The program of an example: built, but where LINEAGE_BUILT is set, which says that it is."""
     if not os.environ.get("LINEAGE_BUILT"):
