@@ -188,6 +188,26 @@ fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
 }
 
 #[test]
+fn a_retry_after_of_nothing_is_no_reason_to_hurry() {
+    let server = Server::start(|before, _| match before {
+        0..5 => Do::Answer(answer(
+            "503 Service Unavailable",
+            &[("retry-after", "0")],
+            b"",
+        )),
+        _ => taken(),
+    });
+    let exporter = Exporter::start(settings(&server.endpoint(), HTTP));
+    let before = Instant::now();
+    exporter.offer(0..1);
+    assert!(exporter.pipeline.flush(SOON));
+    // At least half of 20, 40, 80, 100 and 100 ms.
+    assert!(before.elapsed() >= Duration::from_millis(170));
+    let (counts, _) = exporter.shutdown(SOON);
+    assert_eq!((counts.spans.sent, counts.requests), (1, 6));
+}
+
+#[test]
 fn a_retry_after_beyond_the_shutdowns_deadline_is_not_waited_for() {
     let server = Server::start(|_, _| {
         Do::Answer(answer(

@@ -106,10 +106,9 @@ impl Sender {
             };
             self.problems.say(self.signal, &trouble);
             let now = Instant::now();
-            let wait = match after {
-                Some(asked) => asked.min(LONGEST_WAIT),
-                None => self.backoff.wait(attempts),
-            };
+            // A collector that asks for no wait at all, again and again, gets one of ours.
+            let asked = after.unwrap_or_default().min(LONGEST_WAIT);
+            let wait = asked.max(self.backoff.wait(attempts));
             let next = now + wait;
             if after.is_some() {
                 self.throttle.extend(next);
