@@ -35,7 +35,8 @@ def main(folder, spans=1_000_000, rate=100_000, *protocols):
             memory, cpu = collector.most_memory_mb(), collector.cpu_seconds()
         lost, (came, twice) = said["lost"], written(collector.traces)
         print(f"flood     {protocol}: {said['offered']} spans at {rate}/s, {came} came ({100 * came / spans:.2f} %) in {seconds:.1f} s, "
-              f"{lost} lost ({said['lost_queue_full']} for want of room), {said['refused']} refused, {twice} twice; queue at most {said['queue_bytes_most'] / 2**20:.1f} MiB; "
+              f"{lost} lost ({said['lost_queue_full']} for want of room), {said['refused']} refused, {twice} twice; "
+              f"queue at most {said['queue_bytes_most'] / 2**20:.1f} MiB; "
               f"collector: {counts}, at most {memory} MB, {cpu:.1f} s of processors", flush=True)  # fmt: skip
         ensure(said["offered"] == spans, "not all were offered")
         ensure(said["offered"] == said["sent"] + said["refused"] + lost, "the exporter's counts do not add up")
