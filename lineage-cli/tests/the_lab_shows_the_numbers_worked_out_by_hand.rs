@@ -147,3 +147,13 @@ fn decimals_are_taken_and_nonsense_is_refused() {
         assert_eq!(ran.code, Some(2), "{wrong}");
     }
 }
+
+/// The page about the command shows what it prints.
+#[test]
+fn the_page_shows_what_it_prints() {
+    let page = include_str!("../../docs/command.md");
+    let (_, shown) = page.split_once("$ lineage lab ").expect("an example");
+    let (arguments, rest) = shown.split_once('\n').expect("its output");
+    let (output, _) = rest.split_once("```").expect("its end");
+    assert_eq!(lab(arguments), output);
+}

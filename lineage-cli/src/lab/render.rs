@@ -157,7 +157,7 @@ fn summary(outcome: &Outcome) -> Vec<String> {
             micros(host.blocked_ns)
         ));
     }
-    let permille = (device.busy_ns * 1_000)
+    let permille = (device.busy_ns * 1_000 + device.ended_ns / 2)
         .checked_div(device.ended_ns)
         .unwrap_or(0);
     lines.push(format!(
