@@ -13,7 +13,7 @@ use std::time::Duration;
 use cudarc::driver::{CudaContext, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 use launch_lineage::core::DeviceEvidence;
-use launch_lineage::core::fault::FaultCode::{self, L03, L07, L08, T02};
+use launch_lineage::core::fault::FaultCode::{self, L03, L04, L07, L08, T02};
 use launch_lineage::core::fault::FaultFamily;
 use launch_lineage::core::ledger::{Entry, Reader, Writer};
 use launch_lineage::row::Binding;
@@ -414,7 +414,11 @@ fn a_panic_in_the_callback_ends_recording_and_is_counted() {
             assert_eq!(outcome.refused, 0, "no panic reached the driver");
             // The panic, and whatever CUPTI found no buffer for after it.
             assert!(outcome.codes()[&L07] >= 1);
-            let wrong = outcome.validation.fault_counts.keys();
+            // Whether the others were launched cannot be said, so it is not.
+            let codes = outcome.codes();
+            assert!(!codes.contains_key(&L04), "{codes:?}");
+            assert!(!outcome.validation.session_faults.contains_key(&L04));
+            let wrong = codes.keys();
             let wrong = wrong.filter(|code| code.family() == FaultFamily::Wrong);
             assert_eq!(wrong.count(), 0);
             assert_eq!(outcome.validation.counts.bound_by_two_sources, 3);

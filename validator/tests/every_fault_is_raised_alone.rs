@@ -88,6 +88,23 @@ fn l04_an_epoch_that_was_handed_on_and_ended_without_a_launch() {
     only(&recording.ended(), L04, 1);
 }
 
+/// Who launched after a panic in the callback is not known: only the panic is a fault.
+#[test]
+fn l04_is_not_said_where_a_callback_panicked() {
+    let mut recording = Recording::sound();
+    recording.declare(2, 10, 150);
+    recording.send(1, 2, 10, 200);
+    recording.receive(1, 2, 10, 300);
+    recording.retire(2, 95_000);
+    recording.saw(Dropped {
+        site: DropSite::CallbackPanic,
+        count: 1,
+        at: at(9_000),
+    });
+    let validation = only(&recording.ended(), L07, 1);
+    assert_eq!(validation.counts.not_decidable, 1);
+}
+
 #[test]
 fn l05_a_carrier_whose_epoch_was_never_taken_out() {
     let mut recording = Recording::sound();

@@ -368,6 +368,17 @@ fn on_hand_made_cases() {
             at: at(9_000),
         });
     });
+    add("a panic in a callback", &|recording| {
+        recording.declare(2, 10, 150);
+        recording.send(1, 2, 10, 200);
+        recording.receive(1, 2, 10, 300);
+        recording.retire(2, 95_000);
+        recording.saw(Dropped {
+            site: DropSite::CallbackPanic,
+            count: 1,
+            at: at(9_000),
+        });
+    });
     add("before its declaration", &|recording| {
         recording.declare(2, 10, 10_000);
         recording.launch(&Launch::of(epoch(2), 10, 4, 4_000));

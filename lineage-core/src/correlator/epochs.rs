@@ -152,6 +152,8 @@ pub(super) struct Epochs {
     known: DeclaredIds,
     /// Records of some thread may have been lost until then.
     lost_until: Option<HostNanos>,
+    /// A callback panicked: calls made since are not seen any more.
+    calls_unseen: bool,
     /// Whether launches can be seen at all.
     pub(super) device_seen: bool,
     /// Whether they are only candidates, made of another tool's ranges: then none has to launch.
@@ -370,6 +372,11 @@ impl Epochs {
         }
     }
 
+    /// From now on launches may have been made that nobody saw.
+    pub(super) fn calls_are_unseen(&mut self) {
+        self.calls_unseen = true;
+    }
+
     pub(super) fn retire(&mut self, retired: &Retired, context: &mut Deciding<'_>) {
         context.out.totals.epochs.retired += 1;
         context.count_live();
@@ -537,6 +544,7 @@ impl Epochs {
             state.decided = true;
             // Where its declaration is not known, it may have been lost as well.
             let gap = self.lost_until.is_some() && self.lost_until >= state.declared;
+            let gap = gap || self.calls_unseen;
             if excused {
                 // Nothing is missed.
             } else if gap || under_way {

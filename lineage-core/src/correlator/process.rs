@@ -9,7 +9,7 @@ use super::threads::{Awaiting, Containment, Threads};
 use crate::fault::FaultCode;
 use crate::id::{HostNanos, ProcessOrdinal, ThreadKey};
 use crate::observation::{
-    Call, DeviceSession, Dropped, Event, Flushed, Gap, Misuse, MisuseKind, Scope,
+    Call, DeviceSession, DropSite, Dropped, Event, Flushed, Gap, Misuse, MisuseKind, Scope,
 };
 
 #[derive(Debug)]
@@ -321,6 +321,9 @@ impl Process {
 
     fn dropped(&mut self, dropped: &Dropped, out: &mut Outbox) {
         *out.totals.dropped.of(dropped.site) += dropped.count;
+        if dropped.site == DropSite::CallbackPanic {
+            self.epochs.calls_are_unseen();
+        }
         let detail = format!("{} records were dropped: {:?}", dropped.count, dropped.site);
         out.fault(loose(
             self.ordinal,

@@ -98,7 +98,8 @@ fn never_launched(
         let seen_throughout = declared
             .is_some_and(|declared| process.sessions.launches_seen(declared.at, retired.at));
         let since = declared.map(|declared| declared.at);
-        let undecidable = process.host_records_missing_since(since, options);
+        let undecidable =
+            process.host_records_missing_since(since, options) || process.calls_are_unseen();
         if undecidable || !seen_throughout || under_way.binary_search(&id).is_ok() {
             counts.not_decidable += 1;
             continue;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lineage_core::id::{HostNanos, ProcessOrdinal};
-use lineage_core::observation::OperationsDue;
+use lineage_core::observation::{DropSite, OperationsDue};
 
 use super::bindings::{CallBinding, bind};
 use super::calls::{Calls, LogicalCall};
@@ -217,6 +217,12 @@ impl<'a> Process<'a> {
                 let before = since.zip(gap.not_after).is_some_and(|(at, to)| to < at);
                 gap.count > 0 && !before
             })
+    }
+
+    /// Whether a callback panicked, after which calls are not seen any more.
+    pub(crate) fn calls_are_unseen(&self) -> bool {
+        let mut drops = self.gathered.drops.iter();
+        drops.any(|seen| seen.what.site == DropSite::CallbackPanic)
     }
 
     /// Whether records of the application's threads may be missing, so that nothing follows from
