@@ -268,14 +268,17 @@ fn name(id: u32) -> &'static CStr {
 }
 
 const LAUNCH: u32 = 307;
+const LAUNCH_PER_THREAD: u32 = 442;
 const LAUNCH_COOPERATIVE: u32 = 477;
+const LAUNCH_COOPERATIVE_PER_THREAD: u32 = 478;
 const LAUNCH_EX: u32 = 652;
+const LAUNCH_EX_PER_THREAD: u32 = 653;
 
 /// The function that a launch call is about to launch.
 fn launched_function(id: u32, parameters: *const c_void) -> Option<Arc<Function>> {
     let at = match id {
-        LAUNCH | LAUNCH_COOPERATIVE => 0,
-        LAUNCH_EX => 1,
+        LAUNCH | LAUNCH_PER_THREAD | LAUNCH_COOPERATIVE | LAUNCH_COOPERATIVE_PER_THREAD => 0,
+        LAUNCH_EX | LAUNCH_EX_PER_THREAD => 1,
         _ => return None,
     };
     // SAFETY: the parameters of these functions begin with this many pointers before the handle.

@@ -1,10 +1,10 @@
 //! Contexts, streams, events, modules and functions, and the handles that mean them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CString, c_char};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use lineage_sim_model::{OperationKey, StreamKey};
 
@@ -173,8 +173,45 @@ impl Drop for Stream {
     }
 }
 
+thread_local! {
+    static NULL_IS_PER_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While this lives, a null stream means this thread's own one, or the legacy one.
+pub(crate) struct NullStream {
+    before: bool,
+}
+
+impl NullStream {
+    pub(crate) fn is_per_thread(is_so: bool) -> Option<Self> {
+        is_so.then(|| Self {
+            before: NULL_IS_PER_THREAD.with(|cell| cell.replace(true)),
+        })
+    }
+}
+
+impl Drop for NullStream {
+    fn drop(&mut self) {
+        NULL_IS_PER_THREAD.with(|cell| cell.set(self.before));
+    }
+}
+
+/// Whether a handle means the legacy default stream.
+pub(crate) fn is_legacy(of: Handle) -> bool {
+    match of.addr() {
+        0 => !NULL_IS_PER_THREAD.with(Cell::get),
+        STREAM_LEGACY => true,
+        _ => false,
+    }
+}
+
 /// The stream that a handle means on this thread.
 pub(crate) fn stream(of: Handle) -> Result<Arc<Stream>, u32> {
+    let of = if of.is_null() && !is_legacy(of) {
+        std::ptr::without_provenance_mut(STREAM_PER_THREAD)
+    } else {
+        of
+    };
     match of.addr() {
         0 | STREAM_LEGACY => {
             let context = current_context()?;
@@ -418,10 +455,4 @@ pub(crate) fn unload_functions(module: &Module) {
     for (number, _) in &module.functions {
         FUNCTIONS.remove(handle(*number));
     }
-}
-
-/// The one memory pool of the device; its attributes by number.
-pub(crate) fn pool_attributes() -> &'static Mutex<HashMap<u32, u64>> {
-    static POOL: OnceLock<Mutex<HashMap<u32, u64>>> = OnceLock::new();
-    POOL.get_or_init(Default::default)
 }

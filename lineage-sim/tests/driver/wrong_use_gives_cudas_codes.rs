@@ -266,8 +266,8 @@ fn of_launches_with_attributes_and_packed_parameters() {
             };
             assert_eq!(launch(&[]), 0);
             assert_eq!(launch(&[attribute(0, 0), attribute(8, -1_i32 as u32)]), 0);
-            // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT is not simulated yet.
-            assert_eq!(launch(&[attribute(7, 1)]), 801);
+            // CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE is not simulated.
+            assert_eq!(launch(&[attribute(13, 1)]), 801);
             // CU_LAUNCH_PARAM_BUFFER_POINTER, BUFFER_SIZE and END.
             let mut packed = 6_u64.to_le_bytes();
             let mut size = 8_usize;

@@ -145,6 +145,11 @@ pub(crate) mod runtime {
     pub(crate) const COPY_PEER: Function = function(160, c"cudaMemcpyPeer_v4000");
     pub(crate) const COPY_PEER_ASYNC: Function = function(161, c"cudaMemcpyPeerAsync_v4000");
     pub(crate) const GRAPH_LAUNCH: Function = function(311, c"cudaGraphLaunch_v10000");
+    pub(crate) const COPY_BATCH: Function = function(482, c"cudaMemcpyBatchAsync_v12080");
+    pub(crate) const COPY_2D: Function = function(32, c"cudaMemcpy2D_v3020");
+    pub(crate) const COPY_2D_ASYNC: Function = function(44, c"cudaMemcpy2DAsync_v3020");
+    pub(crate) const SET_2D: Function = function(50, c"cudaMemset2D_v3020");
+    pub(crate) const SET_2D_ASYNC: Function = function(52, c"cudaMemset2DAsync_v3020");
     pub(crate) const SET: Function = function(49, c"cudaMemset_v3020");
     pub(crate) const SET_ASYNC: Function = function(51, c"cudaMemsetAsync_v3020");
 }

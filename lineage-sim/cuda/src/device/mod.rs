@@ -24,6 +24,7 @@ use crate::call::Call;
 use crate::clock::now_ns;
 use crate::config::{is_virtual, model};
 use crate::cupti::records::{self, EventRecord, HostFunctionRecord};
+use crate::driver::pool::PooledFree;
 use crate::graph::launch::{GraphLaunch, RunningConditional};
 use crate::handles::HandleNumber;
 use crate::memory;
@@ -46,6 +47,8 @@ pub(crate) enum Item {
     Value,
     /// Frees an allocation.
     Free(u64),
+    /// Frees an allocation in stream order.
+    PooledFree(Arc<PooledFree>),
     /// Frees everything that belongs to a context.
     FreeAllOf(HandleNumber),
     /// Calls a function of the program's (`cuLaunchHostFunc`).

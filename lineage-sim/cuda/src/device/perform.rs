@@ -197,6 +197,7 @@ fn end(item: Item, facts: &Facts) {
         }
         // Freed twice in stream order is the program's error; CUDA reports none either.
         Item::Free(address) => drop(memory::free(address)),
+        Item::PooledFree(free) => free.reached(),
         Item::FreeAllOf(context) => memory::free_all_of(context),
         Item::HostFunction(HostFunction { record, .. }) => {
             if let Some(record) = record {

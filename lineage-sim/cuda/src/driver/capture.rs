@@ -8,7 +8,7 @@ use crate::driver::{Out, driver_functions};
 use crate::graph::capture::{self, Behind, Mode, Status};
 use crate::graph::world::EdgeData;
 use crate::handles::{Handle, handle, number};
-use crate::objects::{current_context, stream};
+use crate::objects::{current_context, is_legacy, stream};
 use crate::result;
 
 thread_local! {
@@ -62,7 +62,7 @@ fn tell(of: Handle, asked: &Asked) -> Result<(), u32> {
 
 /// The stream that a question is about: asking is no use of the legacy stream, so it makes no capture invalid.
 fn stream_to_ask(of: Handle) -> Result<Option<std::sync::Arc<crate::objects::Stream>>, u32> {
-    if of.addr() < 2 {
+    if is_legacy(of) {
         capture::check_legacy(current_context()?.number, false)?;
         return Ok(None);
     }
@@ -93,65 +93,58 @@ fn begin(
     capture::begin(call, &*stream(of)?, mode, into)
 }
 
-const UNASKED: usize = 0;
-
-/// A place that nobody asked to be filled.
-fn unasked<T>() -> Out<T> {
-    Out(std::ptr::without_provenance_mut(UNASKED))
-}
-
 driver_functions! {
-    fn cuStreamBeginCapture_v2 [539, Asks::Nothing] (call, of: Handle, mode: u32) {
+    fn cuStreamBeginCapture_v2 [539 also cuStreamBeginCapture_v2_ptsz 540, Asks::Nothing] (call, of: Handle, mode: u32) {
         begin(call, of, mode, None)
     }
 
-    fn cuStreamBeginCapture [495, Asks::Nothing] (call, of: Handle) {
+    fn cuStreamBeginCapture [495 also cuStreamBeginCapture_ptsz 496, Asks::Nothing] (call, of: Handle) {
         begin(call, of, 0, None)
     }
 
-    fn cuStreamBeginCaptureToGraph [720, Asks::Nothing] (call, of: Handle, graph: Handle, nodes: *const Handle, edges: *const EdgeData, count: usize, mode: u32) {
+    fn cuStreamBeginCaptureToGraph [720 also cuStreamBeginCaptureToGraph_ptsz 721, Asks::Nothing] (call, of: Handle, graph: Handle, nodes: *const Handle, edges: *const EdgeData, count: usize, mode: u32) {
         begin(call, of, mode, Some((graph, behind(nodes, edges, count)?)))
     }
 
-    fn cuStreamEndCapture [497, Asks::Nothing] (call, of: Handle, graph: Out<Handle>) {
+    fn cuStreamEndCapture [497 also cuStreamEndCapture_ptsz 498, Asks::Nothing] (call, of: Handle, graph: Out<Handle>) {
         graph.check()?;
         graph.put(std::ptr::null_mut())?;
         let ended = capture::end(call, &*stream(of)?)?;
         graph.put(handle(ended))
     }
 
-    fn cuStreamIsCapturing [499, Asks::Nothing] (_, of: Handle, status: Out<u32>) {
+    fn cuStreamIsCapturing [499 also cuStreamIsCapturing_ptsz 500, Asks::Nothing] (_, of: Handle, status: Out<u32>) {
         let asked = Asked {
             status,
-            id: unasked(),
-            graph: unasked(),
-            nodes: unasked(),
-            edges: unasked(),
-            count: unasked(),
+            id: Out::nowhere(),
+            graph: Out::nowhere(),
+            nodes: Out::nowhere(),
+            edges: Out::nowhere(),
+            count: Out::nowhere(),
         };
         tell(of, &asked)
     }
 
-    fn cuStreamGetCaptureInfo [536, Asks::Nothing] (_, of: Handle, status: Out<u32>, id: Out<u64>) {
-        let asked = Asked { status, id, graph: unasked(), nodes: unasked(), edges: unasked(), count: unasked() };
+    fn cuStreamGetCaptureInfo [536 also cuStreamGetCaptureInfo_ptsz 537, Asks::Nothing] (_, of: Handle, status: Out<u32>, id: Out<u64>) {
+        let asked = Asked { status, id, graph: Out::nowhere(), nodes: Out::nowhere(), edges: Out::nowhere(), count: Out::nowhere() };
         tell(of, &asked)
     }
 
-    fn cuStreamGetCaptureInfo_v2 [629, Asks::Nothing] (_, of: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<*const Handle>, count: Out<usize>) {
-        let asked = Asked { status, id, graph, nodes, edges: unasked(), count };
+    fn cuStreamGetCaptureInfo_v2 [629 also cuStreamGetCaptureInfo_v2_ptsz 630, Asks::Nothing] (_, of: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<*const Handle>, count: Out<usize>) {
+        let asked = Asked { status, id, graph, nodes, edges: Out::nowhere(), count };
         tell(of, &asked)
     }
 
-    fn cuStreamGetCaptureInfo_v3 [729, Asks::Nothing] (_, of: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<*const Handle>, edges: Out<*const EdgeData>, count: Out<usize>) {
+    fn cuStreamGetCaptureInfo_v3 [729 also cuStreamGetCaptureInfo_v3_ptsz 730, Asks::Nothing] (_, of: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<*const Handle>, edges: Out<*const EdgeData>, count: Out<usize>) {
         let asked = Asked { status, id, graph, nodes, edges, count };
         tell(of, &asked)
     }
 
-    fn cuStreamUpdateCaptureDependencies [631, Asks::Nothing] (_, of: Handle, nodes: *mut Handle, count: usize, flags: u32) {
+    fn cuStreamUpdateCaptureDependencies [631 also cuStreamUpdateCaptureDependencies_ptsz 632, Asks::Nothing] (_, of: Handle, nodes: *mut Handle, count: usize, flags: u32) {
         update(of, nodes, std::ptr::null(), count, flags)
     }
 
-    fn cuStreamUpdateCaptureDependencies_v2 [731, Asks::Nothing] (_, of: Handle, nodes: *mut Handle, edges: *const EdgeData, count: usize, flags: u32) {
+    fn cuStreamUpdateCaptureDependencies_v2 [731 also cuStreamUpdateCaptureDependencies_v2_ptsz 732, Asks::Nothing] (_, of: Handle, nodes: *mut Handle, edges: *const EdgeData, count: usize, flags: u32) {
         update(of, nodes, edges, count, flags)
     }
 

@@ -20,7 +20,7 @@ const FLAGS: u32 = 7;
 /// `CU_EVENT_RECORD_EXTERNAL`: captured as a node that records the event at every launch.
 const EXTERNAL: u32 = 1;
 
-fn record(call: &Call<'_>, event: Handle, of: Handle) -> Result<(), u32> {
+pub(crate) fn record(call: &Call<'_>, event: Handle, of: Handle) -> Result<(), u32> {
     let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
     let stream = stream(of)?;
     if stream.context != event.context {
@@ -93,11 +93,11 @@ driver_functions! {
         EVENTS.remove(event).map(|_| ()).ok_or(result::INVALID_HANDLE)
     }
 
-    fn cuEventRecord [119, Asks::Nothing] (call, event: Handle, of: Handle) {
+    fn cuEventRecord [119 also cuEventRecord_ptsz 441, Asks::Nothing] (call, event: Handle, of: Handle) {
         record(call, event, of)
     }
 
-    fn cuEventRecordWithFlags [587, Asks::Nothing] (call, event: Handle, of: Handle, flags: u32) {
+    fn cuEventRecordWithFlags [587 also cuEventRecordWithFlags_ptsz 588, Asks::Nothing] (call, event: Handle, of: Handle, flags: u32) {
         match flags {
             0 => record(call, event, of),
             EXTERNAL => {

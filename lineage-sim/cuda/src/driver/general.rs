@@ -121,12 +121,12 @@ driver_functions! {
         row.map(|_| ()).ok_or(result::INVALID_VALUE)
     }
 
-    fn cuGetProcAddress [626, Asks::NothingYet] (_, symbol: Text, function: Out<*mut c_void>, _version: c_int, _flags: u64) {
-        function.put(address_of(symbol)?.ok_or(result::NOT_FOUND)?)
+    fn cuGetProcAddress [626, Asks::NothingYet] (_, symbol: Text, function: Out<*mut c_void>, _version: c_int, flags: u64) {
+        function.put(address_of(symbol, flags)?.ok_or(result::NOT_FOUND)?)
     }
 
-    fn cuGetProcAddress_v2 [677, Asks::NothingYet] (_, symbol: Text, function: Out<*mut c_void>, _version: c_int, _flags: u64, status: Out<u32>) {
-        match address_of(symbol)? {
+    fn cuGetProcAddress_v2 [677, Asks::NothingYet] (_, symbol: Text, function: Out<*mut c_void>, _version: c_int, flags: u64, status: Out<u32>) {
+        match address_of(symbol, flags)? {
             Some(address) => {
                 status.put_if_wanted(0);
                 function.put(address)
@@ -196,8 +196,11 @@ driver_functions! {
     }
 }
 
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const PER_THREAD: u64 = 2;
+
 /// The internal function that a symbol means: as named, or its newest version.
-fn address_of(symbol: Text) -> Result<Option<*mut c_void>, u32> {
+fn address_of(symbol: Text, flags: u64) -> Result<Option<*mut c_void>, u32> {
     let Ok(symbol) = symbol.get()?.to_str() else {
         return Ok(None);
     };
@@ -208,8 +211,11 @@ fn address_of(symbol: Text) -> Result<Option<*mut c_void>, u32> {
             .or_else(|| unsupported::address(wanted))
     };
     let versions = (2..=4).rev().map(|version| format!("{symbol}_v{version}"));
-    let found = versions
-        .chain([symbol.to_owned()])
-        .find_map(|name| find(&name));
+    let names: Vec<String> = versions.chain([symbol.to_owned()]).collect();
+    let per_thread = names
+        .iter()
+        .filter(|_| flags & PER_THREAD != 0)
+        .find_map(|name| find(&format!("{name}_ptsz")).or_else(|| find(&format!("{name}_ptds"))));
+    let found = per_thread.or_else(|| names.iter().find_map(|name| find(name)));
     Ok(found.map(|address| address.cast_mut().cast()))
 }

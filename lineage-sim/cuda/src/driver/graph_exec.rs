@@ -103,7 +103,7 @@ driver_functions! {
         instantiate(exec, graph, 0)
     }
 
-    fn cuGraphInstantiateWithParams [656, Asks::Nothing] (_, exec: Out<Handle>, graph: Handle, params: *mut InstantiateParams) {
+    fn cuGraphInstantiateWithParams [656 also cuGraphInstantiateWithParams_ptsz 657, Asks::Nothing] (_, exec: Out<Handle>, graph: Handle, params: *mut InstantiateParams) {
         instantiate_with_params(exec, graph, params)
     }
 
@@ -111,11 +111,11 @@ driver_functions! {
         flags.put(find(of)?.flags)
     }
 
-    fn cuGraphUpload [580, Asks::Nothing] (_, of: Handle, to: Handle) {
+    fn cuGraphUpload [580 also cuGraphUpload_ptsz 581, Asks::Nothing] (_, of: Handle, to: Handle) {
         upload(of, to)
     }
 
-    fn cuGraphLaunch [514, Asks::Work(runtime::GRAPH_LAUNCH)] (call, of: Handle, to: Handle) {
+    fn cuGraphLaunch [514 also cuGraphLaunch_ptsz 515, Asks::Work(runtime::GRAPH_LAUNCH)] (call, of: Handle, to: Handle) {
         launch(call, of, to)
     }
 

@@ -10,11 +10,11 @@ use crate::config::model;
 use crate::cupti::api::runtime;
 use crate::cupti::records::{self, HostFunctionRecord, Owner};
 use crate::device::{self, Entry, HostCall, HostFunction, Item};
-use crate::driver::driver_functions;
+use crate::driver::{driver_functions, event};
 use crate::graph::capture;
 use crate::graph::content::{Content, KernelNode};
 use crate::handles::{Handle, number};
-use crate::objects::{FUNCTIONS, Function, stream};
+use crate::objects::{EVENTS, FUNCTIONS, Function, stream};
 use crate::requests::KernelLaunch;
 use crate::result;
 use crate::submit::submit;
@@ -39,11 +39,13 @@ struct LaunchAttribute {
     value: [u32; 16],
 }
 
-/// `CU_LAUNCH_ATTRIBUTE_IGNORE`, `COOPERATIVE`, `PROGRAMMATIC_STREAM_SERIALIZATION` and `PRIORITY`: those that are simulated.
-const IGNORE: u32 = 0;
+/// `CU_LAUNCH_ATTRIBUTE_…`: those that have an effect here.
 const COOPERATIVE: u32 = 2;
+const CLUSTER: u32 = 4;
 const PROGRAMMATIC: u32 = 6;
+const PROGRAMMATIC_EVENT: u32 = 7;
 const PRIORITY: u32 = 8;
+const LAUNCH_COMPLETION_EVENT: u32 = 12;
 
 /// `CU_LAUNCH_PARAM_END`, `BUFFER_POINTER` and `BUFFER_SIZE`.
 const PARAMETERS_END: usize = 0;
@@ -209,8 +211,20 @@ fn load_lazily(call: &Call<'_>, function: &Function) {
     }
 }
 
+/// The event of an attribute: it does not time. Nothing is promised of how early it is recorded; here that is when the kernel has ended.
+fn launch_event(attribute: &LaunchAttribute) -> Result<Handle, u32> {
+    let address = u64::from(attribute.value[0]) | u64::from(attribute.value[1]) << 32;
+    let event = std::ptr::without_provenance_mut(address as usize);
+    let found = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
+    // The flags after the handle must be 0.
+    if found.timed || attribute.value[2] != 0 {
+        return Err(result::INVALID_VALUE);
+    }
+    Ok(event)
+}
+
 driver_functions! {
-    fn cuLaunchKernel [307, Asks::Work(runtime::LAUNCH)] (
+    fn cuLaunchKernel [307 also cuLaunchKernel_ptsz 442, Asks::Work(runtime::LAUNCH)] (
         call, function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         dynamic_shared_bytes: u32, of: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
     ) {
@@ -223,7 +237,7 @@ driver_functions! {
         launch(call, of, function, &plain, parameters, extra)
     }
 
-    fn cuLaunchCooperativeKernel [477, Asks::Work(runtime::LAUNCH_COOPERATIVE)] (
+    fn cuLaunchCooperativeKernel [477 also cuLaunchCooperativeKernel_ptsz 478, Asks::Work(runtime::LAUNCH_COOPERATIVE)] (
         call, function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         dynamic_shared_bytes: u32, of: Handle, parameters: *mut *mut c_void,
     ) {
@@ -237,7 +251,7 @@ driver_functions! {
         launch(call, of, function, &cooperative, parameters, std::ptr::null_mut())
     }
 
-    fn cuLaunchKernelEx [652, Asks::Work(runtime::LAUNCH_EX)] (
+    fn cuLaunchKernelEx [652 also cuLaunchKernelEx_ptsz 653, Asks::Work(runtime::LAUNCH_EX)] (
         call, config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
     ) {
         if config.is_null() {
@@ -251,6 +265,7 @@ driver_functions! {
             dynamic_shared_bytes: config.dynamic_shared_bytes,
             ..Launch::default()
         };
+        let mut events = Vec::new();
         if config.attribute_count > 0 && config.attributes.is_null() {
             return Err(result::INVALID_VALUE);
         }
@@ -258,17 +273,32 @@ driver_functions! {
             // SAFETY: the caller's list has so many attributes.
             let attribute = unsafe { &*config.attributes.add(index) };
             match attribute.id {
-                IGNORE => {}
+                // None, access policy, synchronization policy, cluster scheduling, memory synchronization domains, preferred
+                // cluster, shared memory, NVLink: hints, or without effect on order and time here.
+                0 | 1 | 3 | 5 | 9 | 10 | 11 | 14 | 16..=18 => {}
                 COOPERATIVE => extended.cooperative = attribute.value[0] != 0,
                 PROGRAMMATIC => extended.programmatic = attribute.value[0] != 0,
                 PRIORITY => extended.priority = Some(attribute.value[0] as i32),
-                _ => return Err(result::NOT_SUPPORTED),
+                CLUSTER => {
+                    let [x, y, z] = [0, 1, 2].map(|at| attribute.value[at]);
+                    extended.cluster = [x, y, z];
+                    if extended.cluster.contains(&0) {
+                        return Err(result::INVALID_VALUE);
+                    }
+                }
+                PROGRAMMATIC_EVENT | LAUNCH_COMPLETION_EVENT => {
+                    events.push(launch_event(attribute)?);
+                }
+                // Updatable from the device.
+                13 => return Err(result::NOT_SUPPORTED),
+                _ => return Err(result::INVALID_VALUE),
             }
         }
-        launch(call, config.stream, function, &extended, parameters, extra)
+        launch(call, config.stream, function, &extended, parameters, extra)?;
+        events.into_iter().try_for_each(|event| event::record(call, event, config.stream))
     }
 
-    fn cuLaunchHostFunc [527, Asks::Nothing] (call, of: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) {
+    fn cuLaunchHostFunc [527 also cuLaunchHostFunc_ptsz 528, Asks::Nothing] (call, of: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) {
         let stream = stream(of)?;
         let function = function.ok_or(result::INVALID_VALUE)?;
         let host = HostCall { function, user };

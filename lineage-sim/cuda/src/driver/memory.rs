@@ -1,24 +1,19 @@
 //! Allocation and what is known about it.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use crate::call::{Asks, Call};
 use crate::device::{self, Entry, Item};
-use crate::driver::general::check_device;
 use crate::driver::{Out, driver_functions};
 use crate::graph::capture;
-use crate::handles::{Handle, handle};
+use crate::handles::Handle;
 use crate::memory::{self, Kind};
-use crate::objects::{Context, current_context, pool_attributes, stream};
+use crate::objects::{Context, current_context};
 use crate::result;
-use crate::sync::lock;
-
-/// The device's one memory pool.
-const POOL: u64 = 0x0c06_0000_0010;
 
 /// Allocates; when there is not enough, once more after all frees that streams still hold.
-fn allocate(bytes: usize, kind: Kind) -> Result<u64, u32> {
+pub(crate) fn allocate(bytes: usize, kind: Kind) -> Result<u64, u32> {
     let context = current_context()?;
     match memory::allocate(bytes as u64, kind, &context) {
         Err(result::OUT_OF_MEMORY) => {
@@ -37,24 +32,11 @@ fn free(call: &Call<'_>, context: &Arc<Context>, address: u64) -> Result<(), u32
     device::wait(&context.default_stream, freed)
 }
 
-fn check_start(address: u64, is_kind: impl Fn(Kind) -> bool) -> Result<(), u32> {
+pub(crate) fn check_start(address: u64, is_kind: impl Fn(Kind) -> bool) -> Result<(), u32> {
     match memory::find(address) {
         Some((start, allocation)) if start == address && is_kind(allocation.kind) => Ok(()),
         _ => Err(result::INVALID_VALUE),
     }
-}
-
-fn check_pool(pool: Handle) -> Result<(), u32> {
-    if pool.addr() as u64 == POOL {
-        Ok(())
-    } else {
-        Err(result::INVALID_VALUE)
-    }
-}
-
-fn put_pool(pool: Out<Handle>, device: c_int) -> Result<(), u32> {
-    check_device(device)?;
-    pool.put(handle(POOL))
 }
 
 driver_functions! {
@@ -82,27 +64,6 @@ driver_functions! {
         }
         check_start(pointer, Kind::is_device)?;
         free(call, &context, pointer)
-    }
-
-    fn cuMemAllocAsync [598, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, of: Handle) {
-        pointer.check()?;
-        capture::refuse(&*stream(of)?, result::STREAM_CAPTURE_UNSUPPORTED)?;
-        pointer.put(allocate(bytes, Kind::Device)?)
-    }
-
-    fn cuMemAllocFromPoolAsync [611, Asks::Nothing] (_, pointer: Out<u64>, bytes: usize, pool: Handle, of: Handle) {
-        pointer.check()?;
-        check_pool(pool)?;
-        capture::refuse(&*stream(of)?, result::STREAM_CAPTURE_UNSUPPORTED)?;
-        pointer.put(allocate(bytes, Kind::Device)?)
-    }
-
-    fn cuMemFreeAsync [600, Asks::Nothing] (call, pointer: u64, of: Handle) {
-        let stream = stream(of)?;
-        capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
-        check_start(pointer, |kind| kind == Kind::Device)?;
-        device::enqueue(Some(call), &stream, Entry::marker(Item::Free(pointer)));
-        Ok(())
     }
 
     fn cuMemHostAlloc [39, Asks::Nothing] (call, pointer: Out<Handle>, bytes: usize, flags: c_uint) {
@@ -175,54 +136,4 @@ driver_functions! {
         }
     }
 
-    fn cuDeviceGetDefaultMemPool [606, Asks::Nothing] (_, pool: Out<Handle>, device: c_int) {
-        put_pool(pool, device)
-    }
-
-    fn cuDeviceGetMemPool [610, Asks::Nothing] (_, pool: Out<Handle>, device: c_int) {
-        put_pool(pool, device)
-    }
-
-    fn cuDeviceSetMemPool [609, Asks::Nothing] (_, device: c_int, pool: Handle) {
-        check_device(device)?;
-        check_pool(pool)
-    }
-
-    fn cuMemPoolTrimTo [602, Asks::Nothing] (_, pool: Handle, _bytes_to_keep: usize) {
-        check_pool(pool)
-    }
-
-    fn cuMemPoolGetAttribute [604, Asks::Nothing] (_, pool: Handle, attribute: u32, value: Out<c_void>) {
-        check_pool(pool)?;
-        value.check()?;
-        let number = match attribute {
-            // Reserved and used memory, now and at most (not followed: what is used now).
-            5..=8 => memory::totals().1,
-            1..=4 => lock(pool_attributes()).get(&attribute).copied().unwrap_or(u64::from(attribute < 4)),
-            _ => return Err(result::INVALID_VALUE),
-        };
-        let place = value.pointer();
-        if attribute < 4 {
-            Out(place.cast::<i32>()).put(number as i32)
-        } else {
-            Out(place.cast::<u64>()).put(number)
-        }
-    }
-
-    fn cuMemPoolSetAttribute [603, Asks::Nothing] (_, pool: Handle, attribute: u32, value: *mut c_void) {
-        check_pool(pool)?;
-        if value.is_null() {
-            return Err(result::INVALID_VALUE);
-        }
-        // SAFETY: the caller's value has the size that the attribute has.
-        let number = unsafe {
-            match attribute {
-                1..=3 => value.cast::<u32>().read().into(),
-                4 | 6 | 8 => value.cast::<u64>().read(),
-                _ => return Err(result::INVALID_VALUE),
-            }
-        };
-        lock(pool_attributes()).insert(attribute, number);
-        Ok(())
-    }
 }

@@ -4,6 +4,7 @@
 //! function, and an internal one that it forwards to. Nothing inside the library calls or takes the address of an
 //! exported one: a real libcuda that is linked into the program would take its place.
 
+pub(crate) mod batch;
 pub(crate) mod capture;
 pub(crate) mod context;
 pub(crate) mod event;
@@ -16,8 +17,10 @@ pub(crate) mod launch;
 pub(crate) mod memory;
 pub(crate) mod module;
 pub(crate) mod peer;
+pub(crate) mod pool;
 pub(crate) mod stream;
 pub(crate) mod transfer;
+pub(crate) mod two_dimensions;
 pub(crate) mod unsupported;
 pub(crate) mod value;
 
@@ -62,6 +65,11 @@ impl<T> Out<T> {
         }
     }
 
+    /// A place that nobody asked to be filled.
+    pub(crate) fn nowhere() -> Self {
+        Self(std::ptr::null_mut())
+    }
+
     pub(crate) fn pointer(self) -> *mut T {
         self.0
     }
@@ -99,49 +107,87 @@ pub(crate) struct Named {
 unsafe impl Sync for Named {}
 
 /// Defines driver functions: name, CUPTI's callback id, what it asks for, and then the name under which the body
-/// knows the [`Call`](crate::call::Call), the parameters as in `cuda.h`, and the body.
+/// knows the [`Call`](crate::call::Call), the parameters as in `cuda.h`, and the body. With `also NAME ID` behind the id it is
+/// defined a second time under that name, for programs whose null stream is the thread's own (`_ptsz`, `_ptds`).
 macro_rules! driver_functions {
-    ($(fn $name:ident [$id:literal, $asks:expr] ($call:pat $(, $argument:ident: $type:ty)* $(,)?) $body:block)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case)]
-            unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
-                // SAFETY: the caller's promises are passed on.
-                unsafe { internal::$name($($argument),*) }
-            }
-        )*
+    ($(fn $name:ident [$($id:tt)*] $arguments:tt $body:block)*) => {
+        $(crate::driver::exported! { $name [$($id)*] $arguments })*
 
         #[allow(non_snake_case)]
         mod internal {
             use super::*;
-            $(
-                pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
-                    /// As CUPTI's callbacks show them (`generated_cuda_meta.h`).
-                    #[repr(C)]
-                    #[allow(dead_code)]
-                    struct Parameters { $($argument: $type,)* }
-                    let parameters = Parameters { $($argument),* };
-                    let described = crate::call::Described { id: $id, asks: $asks };
-                    crate::call::driver(
-                        described,
-                        (&raw const parameters).cast(),
-                        |$call: &crate::call::Call<'_>| -> Result<(), u32> { $body },
-                    )
-                }
-            )*
+            $(crate::driver::internal! { $name [$($id)*] $arguments $body })*
         }
 
         /// The functions of this file, for `cuGetProcAddress`.
-        pub(crate) static SIMULATED: &[crate::driver::Named] = &[
-            $(crate::driver::Named {
-                name: stringify!($name),
-                address: internal::$name as *const (),
-                id: $id,
-            },)*
+        pub(crate) static SIMULATED: &[&[crate::driver::Named]] = &[
+            $(crate::driver::named! { $name [$($id)*] },)*
         ];
     };
 }
-pub(crate) use driver_functions;
+
+macro_rules! exported {
+    ($name:ident [$id:literal also $variant:ident $variant_id:literal, $asks:expr] $arguments:tt) => {
+        crate::driver::exported! { $name [$id, $asks] $arguments }
+        crate::driver::exported! { $variant [$variant_id, $asks] $arguments }
+    };
+    ($name:ident [$id:literal, $asks:expr] ($call:pat $(, $argument:ident: $type:ty)* $(,)?)) => {
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
+            // SAFETY: the caller's promises are passed on.
+            unsafe { internal::$name($($argument),*) }
+        }
+    };
+}
+
+macro_rules! internal {
+    ($name:ident [$id:literal also $variant:ident $variant_id:literal, $asks:expr] $arguments:tt $body:block) => {
+        crate::driver::internal! { @ $name $id $asks, false, $arguments $body }
+        crate::driver::internal! { @ $variant $variant_id $asks, true, $arguments $body }
+    };
+    ($name:ident [$id:literal, $asks:expr] $arguments:tt $body:block) => {
+        crate::driver::internal! { @ $name $id $asks, false, $arguments $body }
+    };
+    (@ $name:ident $id:literal $asks:expr, $per_thread:literal, ($call:pat $(, $argument:ident: $type:ty)* $(,)?) $body:block) => {
+        pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
+            /// As CUPTI's callbacks show them (`generated_cuda_meta.h`).
+            #[repr(C)]
+            #[allow(dead_code)]
+            struct Parameters { $($argument: $type,)* }
+            let parameters = Parameters { $($argument),* };
+            let described = crate::call::Described { id: $id, asks: $asks };
+            crate::call::driver(
+                described,
+                (&raw const parameters).cast(),
+                |$call: &crate::call::Call<'_>| -> Result<(), u32> {
+                    let _null_stream = crate::objects::NullStream::is_per_thread($per_thread);
+                    $body
+                },
+            )
+        }
+    };
+}
+
+macro_rules! named {
+    ($name:ident [$id:literal also $variant:ident $variant_id:literal, $asks:expr]) => {
+        &[
+            crate::driver::named! { @ $name $id },
+            crate::driver::named! { @ $variant $variant_id },
+        ]
+    };
+    ($name:ident [$id:literal, $asks:expr]) => {
+        &[crate::driver::named! { @ $name $id }]
+    };
+    (@ $name:ident $id:literal) => {
+        crate::driver::Named {
+            name: stringify!($name),
+            address: internal::$name as *const (),
+            id: $id,
+        }
+    };
+}
+pub(crate) use {driver_functions, exported, internal, named};
 
 /// Every simulated function.
 pub(crate) fn simulated() -> impl Iterator<Item = &'static Named> {
@@ -160,8 +206,13 @@ pub(crate) fn simulated() -> impl Iterator<Item = &'static Named> {
         graph::SIMULATED,
         graph_exec::SIMULATED,
         graph_nodes::SIMULATED,
+        pool::SIMULATED,
+        batch::SIMULATED,
+        two_dimensions::SIMULATED,
     ]
     .into_iter()
+    .flatten()
+    .copied()
     .flatten()
 }
 

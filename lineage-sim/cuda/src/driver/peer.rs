@@ -87,11 +87,11 @@ driver_functions! {
         Ok(())
     }
 
-    fn cuMemcpyPeer [318, Asks::Work(runtime::COPY_PEER)] (call, to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize) {
+    fn cuMemcpyPeer [318 also cuMemcpyPeer_ptds 409, Asks::Work(runtime::COPY_PEER)] (call, to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize) {
         copy_peer(call, (to, to_context), (from, from_context), bytes, None)
     }
 
-    fn cuMemcpyPeerAsync [319, Asks::Work(runtime::COPY_PEER_ASYNC)] (call, to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, of: Handle) {
+    fn cuMemcpyPeerAsync [319 also cuMemcpyPeerAsync_ptsz 426, Asks::Work(runtime::COPY_PEER_ASYNC)] (call, to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, of: Handle) {
         copy_peer(call, (to, to_context), (from, from_context), bytes, Some(of))
     }
 }

@@ -54,7 +54,7 @@ driver_functions! {
         Ok(())
     }
 
-    fn cuStreamSynchronize [126, Asks::Nothing] (call, of: Handle) {
+    fn cuStreamSynchronize [126 also cuStreamSynchronize_ptsz 440, Asks::Nothing] (call, of: Handle) {
         let stream = stream(of)?;
         capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
         let start_ns = synchronization_start_ns();
@@ -70,13 +70,13 @@ driver_functions! {
         outcome
     }
 
-    fn cuStreamQuery [125, Asks::Nothing] (_, of: Handle) {
+    fn cuStreamQuery [125 also cuStreamQuery_ptsz 439, Asks::Nothing] (_, of: Handle) {
         let stream = stream(of)?;
         capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
         if device::stream_is_idle(&stream) { Ok(()) } else { Err(result::NOT_READY) }
     }
 
-    fn cuStreamWaitEvent [295, Asks::Nothing] (call, of: Handle, event: Handle, flags: u32) {
+    fn cuStreamWaitEvent [295 also cuStreamWaitEvent_ptsz 436, Asks::Nothing] (call, of: Handle, event: Handle, flags: u32) {
         if flags > 1 {
             return Err(result::INVALID_VALUE);
         }
@@ -117,23 +117,23 @@ driver_functions! {
         Ok(())
     }
 
-    fn cuStreamGetPriority [368, Asks::Nothing] (_, of: Handle, priority: Out<c_int>) {
+    fn cuStreamGetPriority [368 also cuStreamGetPriority_ptsz 434, Asks::Nothing] (_, of: Handle, priority: Out<c_int>) {
         priority.put(stream(of)?.priority.load(Ordering::Relaxed))
     }
 
-    fn cuStreamGetFlags [369, Asks::Nothing] (_, of: Handle, flags: Out<u32>) {
+    fn cuStreamGetFlags [369 also cuStreamGetFlags_ptsz 435, Asks::Nothing] (_, of: Handle, flags: Out<u32>) {
         flags.put(stream(of)?.flags)
     }
 
-    fn cuStreamGetId [693, Asks::Nothing] (_, of: Handle, id: Out<u64>) {
+    fn cuStreamGetId [693 also cuStreamGetId_ptsz 694, Asks::Nothing] (_, of: Handle, id: Out<u64>) {
         id.put(stream(of)?.id.into())
     }
 
-    fn cuStreamGetCtx [483, Asks::Nothing] (_, of: Handle, context: Out<Handle>) {
+    fn cuStreamGetCtx [483 also cuStreamGetCtx_ptsz 484, Asks::Nothing] (_, of: Handle, context: Out<Handle>) {
         context.put(handle(stream(of)?.context))
     }
 
-    fn cuStreamGetDevice [774, Asks::Nothing] (_, of: Handle, device: Out<c_int>) {
+    fn cuStreamGetDevice [774 also cuStreamGetDevice_ptsz 775, Asks::Nothing] (_, of: Handle, device: Out<c_int>) {
         device.put(stream(of)?.device as c_int)
     }
 

@@ -166,59 +166,59 @@ fn address(pointer: *const c_void) -> u64 {
 }
 
 driver_functions! {
-    fn cuMemcpyHtoD_v2 [276, COPY] (call, to: u64, from: *const c_void, bytes: usize) {
+    fn cuMemcpyHtoD_v2 [276 also cuMemcpyHtoD_v2_ptds 397, COPY] (call, to: u64, from: *const c_void, bytes: usize) {
         copy(call, OPERATION_COPY_HOST_TO_DEVICE, to, address(from), bytes, None)
     }
 
-    fn cuMemcpyDtoH_v2 [278, COPY] (call, to: *mut c_void, from: u64, bytes: usize) {
+    fn cuMemcpyDtoH_v2 [278 also cuMemcpyDtoH_v2_ptds 398, COPY] (call, to: *mut c_void, from: u64, bytes: usize) {
         copy(call, OPERATION_COPY_DEVICE_TO_HOST, address(to), from, bytes, None)
     }
 
-    fn cuMemcpyDtoD_v2 [280, COPY] (call, to: u64, from: u64, bytes: usize) {
+    fn cuMemcpyDtoD_v2 [280 also cuMemcpyDtoD_v2_ptds 399, COPY] (call, to: u64, from: u64, bytes: usize) {
         copy(call, OPERATION_COPY_DEVICE_TO_DEVICE, to, from, bytes, None)
     }
 
-    fn cuMemcpyHtoDAsync_v2 [277, COPY_ASYNC] (call, to: u64, from: *const c_void, bytes: usize, of: Handle) {
+    fn cuMemcpyHtoDAsync_v2 [277 also cuMemcpyHtoDAsync_v2_ptsz 421, COPY_ASYNC] (call, to: u64, from: *const c_void, bytes: usize, of: Handle) {
         copy(call, OPERATION_COPY_HOST_TO_DEVICE, to, address(from), bytes, Some(of))
     }
 
-    fn cuMemcpyDtoHAsync_v2 [279, COPY_ASYNC] (call, to: *mut c_void, from: u64, bytes: usize, of: Handle) {
+    fn cuMemcpyDtoHAsync_v2 [279 also cuMemcpyDtoHAsync_v2_ptsz 422, COPY_ASYNC] (call, to: *mut c_void, from: u64, bytes: usize, of: Handle) {
         copy(call, OPERATION_COPY_DEVICE_TO_HOST, address(to), from, bytes, Some(of))
     }
 
-    fn cuMemcpyDtoDAsync_v2 [281, COPY_ASYNC] (call, to: u64, from: u64, bytes: usize, of: Handle) {
+    fn cuMemcpyDtoDAsync_v2 [281 also cuMemcpyDtoDAsync_v2_ptsz 423, COPY_ASYNC] (call, to: u64, from: u64, bytes: usize, of: Handle) {
         copy(call, OPERATION_COPY_DEVICE_TO_DEVICE, to, from, bytes, Some(of))
     }
 
-    fn cuMemcpy [305, COPY] (call, to: u64, from: u64, bytes: usize) {
+    fn cuMemcpy [305 also cuMemcpy_ptds 408, COPY] (call, to: u64, from: u64, bytes: usize) {
         copy_any(call, to, from, bytes, None)
     }
 
-    fn cuMemcpyAsync [306, COPY_ASYNC] (call, to: u64, from: u64, bytes: usize, of: Handle) {
+    fn cuMemcpyAsync [306 also cuMemcpyAsync_ptsz 418, COPY_ASYNC] (call, to: u64, from: u64, bytes: usize, of: Handle) {
         copy_any(call, to, from, bytes, Some(of))
     }
 
-    fn cuMemsetD8_v2 [249, SET] (call, to: u64, value: u8, count: usize) {
+    fn cuMemsetD8_v2 [249 also cuMemsetD8_v2_ptds 411, SET] (call, to: u64, value: u8, count: usize) {
         set(call, to, value.into(), 1, count, None)
     }
 
-    fn cuMemsetD16_v2 [250, SET] (call, to: u64, value: u16, count: usize) {
+    fn cuMemsetD16_v2 [250 also cuMemsetD16_v2_ptds 412, SET] (call, to: u64, value: u16, count: usize) {
         set(call, to, value.into(), 2, count, None)
     }
 
-    fn cuMemsetD32_v2 [251, SET] (call, to: u64, value: u32, count: usize) {
+    fn cuMemsetD32_v2 [251 also cuMemsetD32_v2_ptds 413, SET] (call, to: u64, value: u32, count: usize) {
         set(call, to, value, 4, count, None)
     }
 
-    fn cuMemsetD8Async [216, SET_ASYNC] (call, to: u64, value: u8, count: usize, of: Handle) {
+    fn cuMemsetD8Async [216 also cuMemsetD8Async_ptsz 428, SET_ASYNC] (call, to: u64, value: u8, count: usize, of: Handle) {
         set(call, to, value.into(), 1, count, Some(of))
     }
 
-    fn cuMemsetD16Async [218, SET_ASYNC] (call, to: u64, value: u16, count: usize, of: Handle) {
+    fn cuMemsetD16Async [218 also cuMemsetD16Async_ptsz 429, SET_ASYNC] (call, to: u64, value: u16, count: usize, of: Handle) {
         set(call, to, value.into(), 2, count, Some(of))
     }
 
-    fn cuMemsetD32Async [220, SET_ASYNC] (call, to: u64, value: u32, count: usize, of: Handle) {
+    fn cuMemsetD32Async [220 also cuMemsetD32Async_ptsz 430, SET_ASYNC] (call, to: u64, value: u32, count: usize, of: Handle) {
         set(call, to, value, 4, count, Some(of))
     }
 }

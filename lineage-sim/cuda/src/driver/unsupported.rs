@@ -52,34 +52,21 @@ unsupported! {
     cuExternalMemoryGetMappedBuffer cuExternalMemoryGetMappedMipmappedArray cuFabricCpyBatchAsync
     cuFlushGPUDirectRDMAWrites cuFuncGetParamCount cuFuncSetBlockShape cuFuncSetSharedMemConfig
     cuFuncSetSharedSize cuGetExportTable cuGraphAddBatchMemOpNode
-
     cuGraphAddExternalSemaphoresSignalNode
     cuGraphAddExternalSemaphoresWaitNode
     cuGraphAddMemAllocNode cuGraphAddMemFreeNode
-
     cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
     cuGraphDebugDotPrint
-
     cuGraphExecBatchMemOpNodeSetParams
-
     cuGraphExecExternalSemaphoresSignalNodeSetParams
     cuGraphExecExternalSemaphoresWaitNodeSetParams
-
-
     cuGraphExternalSemaphoresSignalNodeGetParams
     cuGraphExternalSemaphoresSignalNodeSetParams cuGraphExternalSemaphoresWaitNodeGetParams
     cuGraphExternalSemaphoresWaitNodeSetParams
-
-
     cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute
     cuGraphKernelNodeSetAttribute
-
     cuGraphMemAllocNodeGetParams cuGraphMemFreeNodeGetParams
-
-
-
     cuGraphNodeGetParams
-
     cuGraphReleaseUserObject
     cuGraphRetainUserObject cuGraphicsMapResources
     cuGraphicsResourceGetMappedMipmappedArray cuGraphicsResourceGetMappedPointer
@@ -108,22 +95,22 @@ unsupported! {
     cuMemGetAllocationPropertiesFromHandle cuMemGetDefaultMemPool cuMemGetHandleForAddressRange
     cuMemGetInfo cuMemGetLocationInfo cuMemGetMemPool cuMemHostGetDevicePointer
     cuMemHostGetDevicePointer_v2 cuMemHostGetFlags cuMemHostRegister cuMemImportFromShareableHandle
-    cuMemMap cuMemMapArrayAsync cuMemPoolCreate cuMemPoolDestroy cuMemPoolExportPointer
-    cuMemPoolExportToShareableHandle cuMemPoolGetAccess cuMemPoolImportFromShareableHandle
-    cuMemPoolImportPointer cuMemPoolSetAccess cuMemPrefetchAsync cuMemPrefetchAsync_ptsz
+    cuMemMap cuMemMapArrayAsync cuMemPoolExportPointer
+    cuMemPoolExportToShareableHandle cuMemPoolImportFromShareableHandle
+    cuMemPoolImportPointer cuMemPrefetchAsync cuMemPrefetchAsync_ptsz
     cuMemPrefetchAsync_v2 cuMemPrefetchBatchAsync cuMemRangeGetAttribute cuMemRangeGetAttributes
     cuMemRelease cuMemRetainAllocationHandle cuMemSetAccess cuMemSetMemPool cuMemUnmap cuMemcpy2D
-    cuMemcpy2DAsync cuMemcpy2DAsync_v2 cuMemcpy2DUnaligned cuMemcpy2DUnaligned_v2 cuMemcpy2D_v2
+    cuMemcpy2DAsync cuMemcpy2DUnaligned
     cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DAsync_v2 cuMemcpy3DBatchAsync cuMemcpy3DBatchAsync_ptsz
     cuMemcpy3DBatchAsync_v2 cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync
     cuMemcpy3D_v2 cuMemcpyAtoA cuMemcpyAtoA_v2 cuMemcpyAtoD cuMemcpyAtoD_v2 cuMemcpyAtoH
-    cuMemcpyAtoHAsync cuMemcpyAtoHAsync_v2 cuMemcpyAtoH_v2 cuMemcpyBatchAsync
-    cuMemcpyBatchAsync_ptsz cuMemcpyBatchAsync_v2 cuMemcpyDtoA cuMemcpyDtoA_v2 cuMemcpyDtoD
+    cuMemcpyAtoHAsync cuMemcpyAtoHAsync_v2 cuMemcpyAtoH_v2
+    cuMemcpyDtoA cuMemcpyDtoA_v2 cuMemcpyDtoD
     cuMemcpyDtoDAsync cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync
     cuMemcpyHtoAAsync_v2 cuMemcpyHtoA_v2 cuMemcpyHtoD cuMemcpyHtoDAsync
-    cuMemcpyWithAttributesAsync cuMemsetD16 cuMemsetD2D16 cuMemsetD2D16Async
-    cuMemsetD2D16_v2 cuMemsetD2D32 cuMemsetD2D32Async cuMemsetD2D32_v2 cuMemsetD2D8
-    cuMemsetD2D8Async cuMemsetD2D8_v2 cuMemsetD32 cuMemsetD8 cuMipmappedArrayCreate
+    cuMemcpyWithAttributesAsync cuMemsetD16 cuMemsetD2D16
+    cuMemsetD2D32 cuMemsetD2D8
+    cuMemsetD32 cuMemsetD8 cuMipmappedArrayCreate
     cuMipmappedArrayDestroy cuMipmappedArrayGetLevel cuMipmappedArrayGetMemoryRequirements
     cuMipmappedArrayGetSparseProperties cuModuleEnumerateFunctions cuModuleGetFunctionCount
     cuModuleGetGlobal cuModuleGetGlobal_v2 cuModuleGetSurfRef cuModuleGetTexRef
@@ -132,18 +119,13 @@ unsupported! {
     cuMulticastUnbind cuOccupancyMaxActiveClusters cuOccupancyMaxPotentialClusterSize cuParamSetSize
     cuParamSetTexRef cuParamSetf cuParamSeti cuParamSetv cuPointerGetAttributes
     cuPointerSetAttribute cuProfilerInitialize cuSignalExternalSemaphoresAsync cuStreamAddCallback
-    cuStreamAttachMemAsync cuStreamBatchMemOp cuStreamBatchMemOp_ptsz cuStreamBatchMemOp_v2
+    cuStreamAttachMemAsync
     cuStreamBeginCaptureToCig
-    cuStreamBeginCapture_ptsz cuStreamBeginRecaptureToGraph
+    cuStreamBeginRecaptureToGraph
     cuStreamCopyAttributes cuStreamDestroy cuStreamEndCaptureToCig
-    cuStreamGetAttribute cuStreamGetCaptureInfo_ptsz
-    cuStreamGetCaptureInfo_v2_ptsz
+    cuStreamGetAttribute
     cuStreamGetCtx_v2 cuStreamGetDevResource cuStreamGetGreenCtx cuStreamSetAttribute
-    cuStreamUpdateCaptureDependencies_ptsz
-    cuStreamWaitValue32_ptsz
-    cuStreamWaitValue64_ptsz
-    cuStreamWriteValue32_ptsz
-    cuStreamWriteValue64_ptsz cuSurfObjectCreate cuSurfObjectDestroy
+    cuSurfObjectCreate cuSurfObjectDestroy
     cuSurfObjectGetResourceDesc cuSurfRefGetArray cuSurfRefSetArray cuTensorMapEncodeIm2col
     cuTensorMapEncodeIm2colWide cuTensorMapEncodeTiled cuTensorMapReplaceAddress
     cuTensorMapSetAllocationClass cuTexObjectCreate cuTexObjectDestroy cuTexObjectGetResourceDesc

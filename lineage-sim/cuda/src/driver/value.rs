@@ -23,7 +23,7 @@ fn place(address: u64, is_wide: bool) -> Result<Place, u32> {
     Ok(Place { address, is_wide })
 }
 
-fn wait(
+pub(crate) fn wait(
     call: &Call<'_>,
     of: Handle,
     address: u64,
@@ -48,7 +48,7 @@ fn wait(
     Ok(())
 }
 
-fn write(
+pub(crate) fn write(
     call: &Call<'_>,
     of: Handle,
     address: u64,
@@ -70,35 +70,35 @@ fn write(
 }
 
 driver_functions! {
-    fn cuStreamWaitValue32 [458, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
+    fn cuStreamWaitValue32 [458 also cuStreamWaitValue32_ptsz 459, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
         wait(call, of, address, false, value.into(), flags)
     }
 
-    fn cuStreamWaitValue32_v2 [659, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
+    fn cuStreamWaitValue32_v2 [659 also cuStreamWaitValue32_v2_ptsz 660, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
         wait(call, of, address, false, value.into(), flags)
     }
 
-    fn cuStreamWaitValue64 [473, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
+    fn cuStreamWaitValue64 [473 also cuStreamWaitValue64_ptsz 474, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
         wait(call, of, address, true, value, flags)
     }
 
-    fn cuStreamWaitValue64_v2 [661, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
+    fn cuStreamWaitValue64_v2 [661 also cuStreamWaitValue64_v2_ptsz 662, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
         wait(call, of, address, true, value, flags)
     }
 
-    fn cuStreamWriteValue32 [460, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
+    fn cuStreamWriteValue32 [460 also cuStreamWriteValue32_ptsz 461, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
         write(call, of, address, false, value.into(), flags)
     }
 
-    fn cuStreamWriteValue32_v2 [663, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
+    fn cuStreamWriteValue32_v2 [663 also cuStreamWriteValue32_v2_ptsz 664, Asks::Nothing] (call, of: Handle, address: u64, value: u32, flags: u32) {
         write(call, of, address, false, value.into(), flags)
     }
 
-    fn cuStreamWriteValue64 [475, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
+    fn cuStreamWriteValue64 [475 also cuStreamWriteValue64_ptsz 476, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
         write(call, of, address, true, value, flags)
     }
 
-    fn cuStreamWriteValue64_v2 [665, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
+    fn cuStreamWriteValue64_v2 [665 also cuStreamWriteValue64_v2_ptsz 666, Asks::Nothing] (call, of: Handle, address: u64, value: u64, flags: u32) {
         write(call, of, address, true, value, flags)
     }
 }
