@@ -140,6 +140,12 @@ step_candle() {
     cargo test --manifest-path "$manifest" --target-dir "$work/candle" --locked
 }
 
+step_descheduling() {
+    cargo test --release -p lineage-sched --test real_descheduling_is_where_the_victim_missed_time --locked -- --ignored --nocapture
+}
+
+step_million() { cargo run --release -p lineage-sim --example a_million_launches --locked; }
+
 step_consumers() { LINEAGE_SIM_CONSUMERS=1 cargo test -p lineage-sim --test consumers --locked -- --nocapture; }
 
 step_loom_deep() { LOOM_MAX_PREEMPTIONS=8 step_loom; }

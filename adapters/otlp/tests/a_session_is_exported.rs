@@ -113,7 +113,7 @@ fn everything() {
     assert_eq!(attributes["lineage.epoch.id"], number.to_string());
     assert_eq!(attributes["lineage.epoch.site"], "hidden");
     let inspected = inspected.lock().expect("not poisoned");
-    assert_eq!(*inspected, [request.span_id.clone()]);
+    assert_eq!(*inspected, std::slice::from_ref(&request.span_id));
 
     let metrics = to(&requests, "/v1/metrics");
     let metrics = ExportMetricsServiceRequest::decode(&*metrics[0].body).expect("metrics");
