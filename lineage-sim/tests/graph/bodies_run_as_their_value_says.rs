@@ -48,7 +48,7 @@ fn while_again_and_again() {
             .run(move |launch| {
                 if launch.argument::<u64>(0)? == 5 {
                     let round = rounds.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
-                    assert!(launch.set_conditional(value, u32::from(round % 3 != 0)));
+                    assert!(launch.set_conditional(value, u32::from(!round.is_multiple_of(3))));
                     assert!(!launch.set_conditional(value + 1_000, 1));
                 }
                 Ok(())

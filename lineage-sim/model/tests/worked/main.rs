@@ -13,6 +13,7 @@ mod device_time_is_not_quite_true;
 mod events_and_default_streams_order_streams;
 mod kernels_share_multiprocessors_only_if_they_fit;
 mod nodes_of_a_graph_wait_for_edges_only;
+mod nodes_run_others_inside;
 mod programmatic_launches_may_overlap;
 mod the_same_seed_gives_the_same_facts;
 mod what_always_holds;
