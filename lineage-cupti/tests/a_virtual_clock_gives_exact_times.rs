@@ -48,15 +48,25 @@ fn a_session_sees_the_numbers_worked_out_by_hand() {
             .filter_map(|record| Some((record.start?.0 - begin_ns, record.end?.0 - begin_ns)))
             .collect();
         calls.sort_unstable();
-        assert_eq!(calls, [(0, 3_000), (3_000, 6_000), (6_000, 9_000), (9_000, 12_000)]);
+        assert_eq!(
+            calls,
+            [(0, 3_000), (3_000, 6_000), (6_000, 9_000), (9_000, 12_000)]
+        );
         let mut kernels: Vec<(u64, u64)> = gpu::operations(&report)
             .iter()
-            .filter_map(|operation| Some((operation.start?.0 - begin_ns, operation.end?.0 - begin_ns)))
+            .filter_map(|operation| {
+                Some((operation.start?.0 - begin_ns, operation.end?.0 - begin_ns))
+            })
             .collect();
         kernels.sort_unstable();
         assert_eq!(
             kernels,
-            [(3_000, 11_000), (11_000, 19_000), (19_000, 27_000), (27_000, 35_000)]
+            [
+                (3_000, 11_000),
+                (11_000, 19_000),
+                (19_000, 27_000),
+                (27_000, 35_000)
+            ]
         );
     });
 }
