@@ -85,6 +85,13 @@ impl Exported {
         let counts = self.handle.export();
         let spans = &counts.spans;
         table.line("collector", &self.url);
+        if spans.offered == 0 {
+            table.line(
+                "spans",
+                "none was to be sent: do the OTEL_… variables switch it off?",
+            );
+            return;
+        }
         table.row(
             "spans",
             spans.sent,

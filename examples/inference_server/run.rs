@@ -253,7 +253,7 @@ impl<'a> Setting<'a> {
             }
             None => {
                 summary::print_serving(&url, &self.gpu);
-                tokio::signal::ctrl_c()
+                told_to_stop()
                     .await
                     .map_err(|error| CannotRun::unexpected(&error))?;
                 None
@@ -265,6 +265,21 @@ impl<'a> Setting<'a> {
             .map_err(|error| CannotRun::unexpected(&error))?;
         Ok((work, loaded))
     }
+}
+
+/// Ctrl-C, or SIGTERM, which is what most supervisors send.
+async fn told_to_stop() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminated = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 /// Drawn on the terminal only: indicatif hides it elsewhere.

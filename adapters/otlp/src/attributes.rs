@@ -61,6 +61,8 @@ names! {
     SHARED_DEVICE_TIME_NS = "lineage.shared.device_time_ns";
     /// The same, each divided by the number of the batch's members, in nanoseconds.
     SHARE_DEVICE_TIME_NS = "lineage.share.device_time_ns";
+    /// Rows and handoffs with a fault in those steps.
+    SHARED_FAULT_COUNT = "lineage.shared.fault.count";
     /// Steps of batches it took part in.
     SHARED_STEPS = "lineage.shared.steps";
     /// The longest time between a call's entry and the start of its operation, in nanoseconds.

@@ -156,7 +156,8 @@ impl OtlpBuilder {
         self
     }
 
-    /// How much of which work is exported.
+    /// How much of which work is exported. Where its [`roots`](Volume::roots) are undecided,
+    /// `OTEL_TRACES_SAMPLER` decides, if it was read.
     pub fn volume(mut self, volume: Volume) -> Self {
         self.volume = Some(volume);
         self
@@ -214,19 +215,20 @@ impl OtlpBuilder {
         Otlp::new(self)
     }
 
-    /// What was set, or what the environment says of work without a parent.
+    /// What was set; of work without a parent, if that was not, what the environment says.
     pub(crate) fn volume_or_environments(&self) -> Volume {
-        self.volume.unwrap_or_else(|| Volume {
-            roots: match self.settings.sampler {
+        let mut volume = self.volume.unwrap_or_default();
+        if volume.roots == RootSampler::Undecided {
+            volume.roots = match self.settings.sampler {
                 None => RootSampler::Undecided,
                 Some(Sampler::AlwaysOn | Sampler::ParentBasedAlwaysOn) => RootSampler::AlwaysOn,
                 Some(Sampler::AlwaysOff | Sampler::ParentBasedAlwaysOff) => RootSampler::AlwaysOff,
                 Some(Sampler::TraceIdRatio(ratio) | Sampler::ParentBasedTraceIdRatio(ratio)) => {
                     RootSampler::Ratio(ratio)
                 }
-            },
-            ..Volume::default()
-        })
+            };
+        }
+        volume
     }
 }
 
@@ -238,5 +240,40 @@ impl fmt::Debug for OtlpBuilder {
             .field("hold_bytes", &self.hold_bytes)
             .field("redacts", &self.redact.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spans::Detail;
+
+    fn roots(sampler: &str, volume: Option<Volume>) -> RootSampler {
+        let settings = Settings::from_variables(|name| match name {
+            "OTEL_TRACES_SAMPLER" => Some(sampler.to_owned()),
+            "OTEL_TRACES_SAMPLER_ARG" => Some("0.25".to_owned()),
+            _ => None,
+        });
+        let builder = OtlpBuilder {
+            settings: settings.expect("they can be used"),
+            volume,
+            ..OtlpBuilder::default()
+        };
+        builder.volume_or_environments().roots
+    }
+
+    #[test]
+    fn the_environment_samples_roots_whatever_the_volume_unless_that_says_how() {
+        for volume in [None, Some(Volume::of_all(Detail::Everything))] {
+            let of = |sampler| roots(sampler, volume);
+            assert_eq!(of("always_off"), RootSampler::AlwaysOff);
+            assert_eq!(of("parentbased_always_on"), RootSampler::AlwaysOn);
+            assert_eq!(of("traceidratio"), RootSampler::Ratio(0.25));
+        }
+        let own = Volume {
+            roots: RootSampler::AlwaysOn,
+            ..Volume::default()
+        };
+        assert_eq!(roots("always_off", Some(own)), RootSampler::AlwaysOn);
     }
 }

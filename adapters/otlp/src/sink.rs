@@ -99,8 +99,7 @@ struct Running {
     faults: FaultLog,
     totals: Totals,
     started_unix_ns: u64,
-    /// The newest time that the session told.
-    now: HostNanos,
+    started: Instant,
     metrics_every: Duration,
     metrics_told: Instant,
 }
@@ -157,7 +156,7 @@ impl Sink for Otlp {
             faults: FaultLog::default(),
             totals: Totals::default(),
             started_unix_ns,
-            now: session.started,
+            started: Instant::now(),
             metrics_every: settings.metric_interval,
             metrics_told: Instant::now(),
         });
@@ -177,7 +176,8 @@ impl Sink for Otlp {
         };
         for row in rows {
             running.measure(row);
-            for note in faults_of(row) {
+            for mut note in faults_of(row) {
+                note.detail = running.spans.clean_detail(&note.detail);
                 running.log(note);
             }
             running.spans.row(row);
@@ -195,16 +195,17 @@ impl Sink for Otlp {
             return Ok(());
         };
         running.totals.clone_from(progress.totals);
-        if progress.read_until != HostNanos(u64::MAX) {
-            running.now = progress.read_until;
+        let is_last = progress.read_until == HostNanos(u64::MAX);
+        if is_last {
+            running.spans.end();
+        } else {
             running
                 .spans
                 .progress(progress.read_until, progress.settled_before);
-        } else {
-            running.spans.end();
         }
         running.ship(&mut self.made_from.inspect);
-        if running.metrics_told.elapsed() >= running.metrics_every {
+        // `finish` tells them once more.
+        if !is_last && running.metrics_told.elapsed() >= running.metrics_every {
             running.tell_metrics();
         }
         *self
@@ -273,10 +274,15 @@ impl Running {
         }
         let frame = self.spans.frame();
         let at = note.at.map(|at| frame.unix_ns(at));
-        let now = frame.unix_ns(self.now);
-        if let Some(record) = self.faults.record(&note, at, now) {
+        if let Some(record) = self.faults.record(&note, at, self.now_unix_ns()) {
             self.out.put(Signal::Logs, &record);
         }
+    }
+
+    /// The wall clock, as it stood when the session started and went on since.
+    fn now_unix_ns(&self) -> u64 {
+        let since = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.started_unix_ns.saturating_add(since)
     }
 
     fn tell_metrics(&mut self) {
@@ -290,7 +296,7 @@ impl Running {
             spans: self.spans.counts(),
             cpu_ns: &cpu_ns,
             started_unix_ns: self.started_unix_ns,
-            now_unix_ns: self.spans.frame().unix_ns(self.now),
+            now_unix_ns: self.now_unix_ns(),
         };
         for metric in self.meter.collect(&figures) {
             self.out.put(Signal::Metrics, &metric);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lineage_core::id::{HostNanos, LaunchEpoch, W3cParent};
+use lineage_core::id::{HandoffId, HostNanos, LaunchEpoch, W3cParent};
 use lineage_core::observation::{LinkKind, RetiredAs};
 use opentelemetry::{KeyValue, SpanId, TraceId};
 
@@ -56,6 +56,8 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) struct Moment {
     pub(crate) name: &'static str,
+    /// The handoff whose other end is not known yet.
+    pub(crate) half_of: Option<HandoffId>,
     pub(crate) at: HostNanos,
     pub(crate) attributes: Vec<KeyValue>,
 }
@@ -73,6 +75,21 @@ impl Moments {
             self.kept.push(moment());
         } else {
             self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
+    /// The half of a handoff that came first.
+    pub(crate) fn half_of(&mut self, handoff: HandoffId) -> Option<&mut Moment> {
+        let mut kept = self.kept.iter_mut().rev();
+        kept.find(|moment| moment.half_of == Some(handoff))
+    }
+
+    /// Takes out those before a time, or all.
+    pub(crate) fn take_before(&mut self, at: Option<HostNanos>) -> Self {
+        let is_before = |moment: &mut Moment| at.is_none_or(|at| moment.at < at);
+        Self {
+            kept: self.kept.extract_if(.., is_before).collect(),
+            dropped: std::mem::take(&mut self.dropped),
         }
     }
 }

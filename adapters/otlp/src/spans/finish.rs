@@ -10,8 +10,8 @@ use rustc_hash::FxHashSet;
 
 use super::Spans;
 use super::build::{self, Draft, context, signed};
-use super::decide::Outcome;
-use super::epoch::{Epoch, Known, Place, Step};
+use super::decide::{Because, Outcome};
+use super::epoch::{Epoch, Known, Moments, Place, Step};
 use super::operation::Operation;
 use super::sums::Sums;
 use super::text::TextKind;
@@ -61,18 +61,21 @@ impl Spans {
     /// One version of an epoch is over: that of a batch has a span of its own and one for each
     /// member, a later one of another epoch has a span, and a first one is the epoch's own.
     pub(super) fn step(&mut self, id: u64, step: &Step, next: Option<HostNanos>, outcome: Outcome) {
-        let Some(epoch) = self.epochs.get(&id) else {
+        let Some(epoch) = self.epochs.get_mut(&id) else {
             return;
         };
         let ended = next.or(epoch.retired.map(|(at, _)| at));
         let end = step.sums.last_end.or(ended).unwrap_or(step.began);
         let end = end.max(step.began);
         if epoch.is_batch() {
-            self.step_of_batch(id, step, end, outcome);
+            // What happened while it was the newest.
+            let moments = epoch.moments.take_before(next);
+            self.step_of_batch(id, step, end, outcome, &moments);
         } else if step.epoch.version.get() > 1 {
+            let name = epoch.name();
             let place = self.place(step.epoch);
             let parent = self.ids.epoch(LaunchEpoch::first(step.epoch.id));
-            let name = Cow::Owned(format!("{} step", epoch.name()));
+            let name = Cow::Owned(format!("{} step", name));
             let mut draft = Draft::new(&self.frame, place, parent, name, step.began, end);
             draft.set(names::SPAN, "step");
             draft.epoch(step.epoch);
@@ -82,7 +85,14 @@ impl Spans {
         }
     }
 
-    fn step_of_batch(&mut self, id: u64, step: &Step, end: HostNanos, outcome: Outcome) {
+    fn step_of_batch(
+        &mut self,
+        id: u64,
+        step: &Step,
+        end: HostNanos,
+        outcome: Outcome,
+        moments: &Moments,
+    ) {
         let place = self.place(step.epoch);
         let Some(epoch) = self.epochs.get(&id) else {
             return;
@@ -101,7 +111,7 @@ impl Spans {
         }
         draft.set(names::SPAN, "batch");
         draft.epoch(step.epoch);
-        draft.set(names::DETAIL, outcome.name());
+        draft.set(names::DETAIL, why_in_full(epoch).unwrap_or(outcome).name());
         draft.number(names::MEMBERS, epoch.members.len() as u64);
         set_sums(&mut draft, &step.sums);
         if let Some(declared) = &epoch.declared
@@ -139,10 +149,7 @@ impl Spans {
             draft.link(context(target, sampled, false), "member", about);
         }
         draft.count(names::MEMBERS_UNKNOWN, unknown);
-        // What happened to the batch is told with its newest step.
-        if version == epoch.version {
-            draft.moments(&self.frame, &epoch.moments);
-        }
+        draft.moments(&self.frame, moments);
         let mut made = vec![draft.finish()];
         self.counts.steps += 1;
         for (member, own, span) in participations {
@@ -218,6 +225,7 @@ impl Spans {
         draft.count(names::SHARED_OPERATIONS, shared.sums.operations);
         draft.count(names::SHARED_DEVICE_TIME_NS, shared.sums.device_time_ns);
         draft.count(names::SHARE_DEVICE_TIME_NS, shared.share_ns);
+        draft.count(names::SHARED_FAULT_COUNT, shared.sums.faults);
         if inner.is_some()
             && let Some(outer) = epoch.parent
         {
@@ -236,6 +244,18 @@ impl Spans {
         self.out.push(draft.finish());
         self.counts.requests += 1;
     }
+}
+
+/// The reason that says most: that a member was late, slow or faulty, before that one was sampled.
+fn why_in_full(batch: &Epoch) -> Option<Outcome> {
+    let outcomes = batch
+        .members
+        .iter()
+        .filter_map(|member| match member.known {
+            Known::Decided(_, outcome) if outcome.is_full() => Some(outcome),
+            _ => None,
+        });
+    outcomes.min_by_key(|outcome| *outcome == Outcome::Full(Because::Sampled))
 }
 
 fn epoch_attributes(id: &'static str, version: &'static str, of: LaunchEpoch) -> Vec<KeyValue> {

@@ -140,6 +140,22 @@ struct UnderWay {
     site: Option<Arc<str>>,
 }
 
+impl UnderWay {
+    /// What the event at its other end says of it.
+    fn attributes(self, received: HostNanos) -> Vec<KeyValue> {
+        let took_ns = received.0.saturating_sub(self.at.0);
+        let mut attributes = vec![
+            KeyValue::new(names::HANDOFF_NS, build::signed(took_ns)),
+            KeyValue::new(names::HANDOFF_FROM, build::signed(self.tid)),
+        ];
+        attributes.extend(
+            self.site
+                .map(|site| KeyValue::new(names::HANDOFF_SITE, site)),
+        );
+        attributes
+    }
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Spans {
@@ -318,18 +334,20 @@ impl Spans {
 
     /// A fault of no row: an event of its epoch, and a note.
     pub(crate) fn fault(&mut self, fault: &LooseFault) -> FaultNote {
-        let detail = self
-            .texts
-            .clean(TextKind::FaultDetail, &fault.detail)
-            .into_owned();
+        let detail = self.clean_detail(&fault.detail);
         // One that is not held is over, or was never declared: nothing is made for it here.
         if let (Some(of), Some(at)) = (fault.epoch, fault.at)
             && let Some(epoch) = self.epochs.get_mut(&of.id.get())
         {
             epoch.faulty = true;
             epoch.sums.faults += 1;
+            // Its step, if that is held still.
+            if let Some(step) = epoch.steps.iter_mut().find(|step| step.epoch == of) {
+                step.sums.faults += 1;
+            }
             epoch.moments.add(|| Moment {
                 name: names::EVENT_FAULT,
+                half_of: None,
                 at,
                 attributes: vec![
                     KeyValue::new(names::FAULT_CODE, fault.code.code()),
@@ -345,6 +363,11 @@ impl Spans {
             count: fault.count,
             detail,
         }
+    }
+
+    /// What a fault says, as it goes out.
+    pub(crate) fn clean_detail(&self, detail: &str) -> String {
+        self.texts.clean(TextKind::FaultDetail, detail).into_owned()
     }
 
     /// Where the span of an epoch is or will be, as far as that is known.
@@ -386,21 +409,31 @@ impl Spans {
         let version = i64::from(marked.epoch.version.get());
         self.moment(marked.epoch, || Moment {
             name,
+            half_of: None,
             at: marked.at,
             attributes: vec![KeyValue::new(names::EPOCH_VERSION, version)],
         });
     }
 
     fn sent(&mut self, sent: &Sent) {
-        if self.handoffs.len() >= REMEMBERED {
-            // Those that are never received would fill it up; the moments of some are lost then.
-            self.handoffs.clear();
-        }
         let under_way = UnderWay {
             at: sent.at,
             tid: sent.thread.tid,
             site: self.site(sent.site.as_ref()),
         };
+        let of = sent.handoff.epoch.id.get();
+        let received = self.epochs.get_mut(&of);
+        // Rings are read one after the other, so its other end may have come already.
+        if let Some(half) = received.and_then(|epoch| epoch.moments.half_of(sent.handoff.id)) {
+            half.half_of = None;
+            let attributes = under_way.attributes(half.at);
+            half.attributes.extend(attributes);
+            return;
+        }
+        if self.handoffs.len() >= REMEMBERED {
+            // Those that are never received would fill it up; the moments of some are lost then.
+            self.handoffs.clear();
+        }
         self.handoffs.insert(sent.handoff.id, under_way);
     }
 
@@ -412,14 +445,11 @@ impl Spans {
                 KeyValue::new(names::HANDOFF_CARRIER, carrier),
                 KeyValue::new(names::THREAD_ID, build::signed(received.thread.tid)),
             ];
-            if let Some(UnderWay { at, tid, site }) = from {
-                let took_ns = received.at.0.saturating_sub(at.0);
-                attributes.push(KeyValue::new(names::HANDOFF_NS, build::signed(took_ns)));
-                attributes.push(KeyValue::new(names::HANDOFF_FROM, build::signed(tid)));
-                attributes.extend(site.map(|site| KeyValue::new(names::HANDOFF_SITE, site)));
-            }
+            let half_of = from.is_none().then_some(received.handoff.id);
+            attributes.extend(from.into_iter().flat_map(|it| it.attributes(received.at)));
             Moment {
                 name: names::EVENT_HANDOFF,
+                half_of,
                 at: received.at,
                 attributes,
             }
@@ -433,6 +463,7 @@ impl Spans {
         match kind {
             LinkKind::Retry => self.moment(epoch, || Moment {
                 name: names::EVENT_RETRY,
+                half_of: None,
                 at: linked.at,
                 attributes: vec![KeyValue::new(
                     names::EPOCH_VERSION,

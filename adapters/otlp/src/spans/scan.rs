@@ -394,6 +394,9 @@ impl Spans {
             };
             if outcome.is_full() {
                 self.step(id, &step, next, outcome);
+            } else if epoch.is_batch() {
+                // What happened to it is told with its steps, and they are not.
+                epoch.moments.take_before(next);
             }
         }
     }

@@ -3,12 +3,12 @@
 use lineage_core::evidence::{Evidence, TimeSource, Why};
 use lineage_core::fault::FaultCode;
 use lineage_core::id::{
-    Attribution, CorrelationId, HostNanos, LaunchEpoch, ProcessOrdinal, ThreadKey,
+    Attribution, CorrelationId, HandoffId, HostNanos, LaunchEpoch, ProcessOrdinal, ThreadKey,
     UnwrappedCorrelationId, W3cParent,
 };
 use lineage_core::observation::{
-    ActivityKind, ApiDomain, ApiId, Declared, Event, LinkKind, Linked, Observation, Operation,
-    Parented, Retired, RetiredAs, Stepped,
+    ActivityKind, ApiDomain, ApiId, CarrierKind, Declared, Event, Handoff, LinkKind, Linked,
+    Observation, Operation, Parented, Received, Retired, RetiredAs, Sent, Site, Stepped,
 };
 use lineage_core::row::{Binding, JoinSources, Row, RowCall, Stages};
 use opentelemetry::Value;
@@ -32,6 +32,14 @@ pub(super) fn epoch(id: u64, version: u32) -> LaunchEpoch {
 
 pub(super) fn ids() -> Ids {
     Ids::new(PROCESS)
+}
+
+fn handoff(number: u64, id: u64) -> Handoff {
+    Handoff {
+        id: HandoffId(number),
+        epoch: epoch(id, 1),
+        carrier: CarrierKind::Envelope,
+    }
 }
 
 fn thread(tid: u64) -> ThreadKey {
@@ -127,6 +135,28 @@ impl Session {
         self.see(Retired {
             epoch: epoch(id, 1),
             how: RetiredAs::Done,
+            at: at(ns),
+        })
+    }
+
+    pub(super) fn sent(&mut self, number: u64, id: u64, ns: u64, tid: u64) -> &mut Self {
+        self.see(Sent {
+            handoff: handoff(number, id),
+            thread: thread(tid),
+            at: at(ns),
+            site: Some(Site {
+                file: "src/queue.rs".into(),
+                line: 3,
+                column: 5,
+            }),
+        })
+    }
+
+    pub(super) fn received(&mut self, number: u64, id: u64, ns: u64, tid: u64) -> &mut Self {
+        self.see(Received {
+            handoff: handoff(number, id),
+            thread: thread(tid),
+            task: None,
             at: at(ns),
         })
     }
