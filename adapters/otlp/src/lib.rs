@@ -49,6 +49,10 @@
 //! Names are in [`attributes`], and described in the repository's `docs/attributes.md`.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the exporter's own tasks are nobody's work, and carry no epoch"
+)]
 
 pub mod attributes;
 #[cfg(feature = "tracing-opentelemetry")]
