@@ -2,8 +2,8 @@
 
 mod export_support;
 
-use std::io::Write as _;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use export_support::grpc::{Collector, Options};
@@ -164,6 +164,60 @@ fn the_other_protocols_port_is_said_to_be_that() {
     let collector = Collector::start(Options::default(), |_, _| export_support::grpc::taken());
     let problem = never(&collector.endpoint(), Protocol::HttpProtobuf);
     assert_eq!(problem.kind, ProblemKind::NotOtlp, "{problem}");
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).expect("a small frame");
+    let mut frame = vec![0, 0, length, kind, 0, 0, 0, 0, stream];
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// Reads frames until one that begins a request, and writes another in answer.
+fn answer_headers_with(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
+    const HEADERS: u8 = 1;
+    stream.read_exact(&mut [0; 24])?;
+    stream.write_all(&frame(4, 0, &[]))?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head)?;
+        let [high, middle, low, kind, ..] = head;
+        let length = u32::from_be_bytes([0, high, middle, low]);
+        std::io::copy(&mut (&stream).take(length.into()), &mut std::io::sink())?;
+        if kind == HEADERS {
+            stream.write_all(answer)?;
+        }
+    }
+}
+
+#[test]
+fn a_collector_that_closes_its_connections_is_said_to_speak_the_protocol() {
+    // RFC 9113, section 7: NO_ERROR, REFUSED_STREAM, ENHANCE_YOUR_CALM.
+    let go_away = |code| frame(7, 0, &[0, 0, 0, 0, 0, 0, 0, code]);
+    let reset = |code| frame(3, 1, &[0, 0, 0, code]);
+    for (answer, kind, said) in [
+        (
+            go_away(0),
+            ProblemKind::Unavailable,
+            "closes its connections",
+        ),
+        (reset(7), ProblemKind::Unavailable, "closes its connections"),
+        (
+            go_away(11),
+            ProblemKind::Unreachable,
+            "the connection broke",
+        ),
+    ] {
+        let server = Server::raw(move |stream| {
+            let _ = answer_headers_with(stream, &answer);
+        });
+        let problem = never(&server.endpoint(), Protocol::Grpc);
+        assert_eq!(problem.kind, kind, "{problem}");
+        assert!(problem.what.contains(said), "{problem}");
+        assert!(problem.next.contains("trying again"), "{problem}");
+        assert!(!problem.next.contains("4317"), "{problem}");
+    }
 }
 
 #[test]

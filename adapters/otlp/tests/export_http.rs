@@ -207,24 +207,79 @@ fn a_retry_after_of_nothing_is_no_reason_to_hurry() {
     assert_eq!((counts.spans.sent, counts.requests), (1, 6));
 }
 
+fn busy_for(seconds: &str) -> Do {
+    let headers = [("retry-after", seconds)];
+    Do::Answer(answer("503 Service Unavailable", &headers, b""))
+}
+
 #[test]
-fn a_retry_after_beyond_the_shutdowns_deadline_is_not_waited_for() {
-    let server = Server::start(|_, _| {
-        Do::Answer(answer(
-            "503 Service Unavailable",
-            &[("retry-after", "60")],
-            b"",
-        ))
-    });
-    let exporter = Exporter::start(settings(&server.endpoint(), HTTP));
-    exporter.offer(0..3);
+fn a_retry_after_beyond_the_time_that_a_batch_has_leaves_it_one_more_attempt() {
+    for comes_back in [true, false] {
+        let server = Server::start(move |before, _| match before {
+            0 => busy_for("100000"),
+            _ if comes_back => taken(),
+            _ => busy_for("100000"),
+        });
+        let mut settings = settings(&server.endpoint(), HTTP);
+        settings.give_up_after(Duration::from_millis(1200));
+        let exporter = Exporter::start(settings);
+        let before = Instant::now();
+        exporter.offer(0..3);
+        assert!(exporter.pipeline.flush(SOON));
+        // A quarter of its time is left to the last attempt.
+        assert!(before.elapsed() >= Duration::from_millis(900));
+        let (counts, _) = exporter.shutdown(Duration::ZERO);
+        let (sent, given_up) = if comes_back { (3, 0) } else { (0, 3) };
+        assert_eq!(
+            (counts.spans.sent, counts.spans.lost.given_up),
+            (sent, given_up)
+        );
+        assert_eq!(counts.requests, 2);
+    }
+}
+
+#[test]
+fn a_retry_after_beyond_the_shutdowns_deadline_leaves_one_attempt_before_it() {
+    for comes_back in [true, false] {
+        let server = Server::start(move |before, _| match before {
+            0 => busy_for("60"),
+            _ if comes_back => taken(),
+            _ => busy_for("60"),
+        });
+        let exporter = Exporter::start(settings(&server.endpoint(), HTTP));
+        exporter.offer(0..3);
+        exporter.problem();
+        let before = Instant::now();
+        let (counts, problems) = exporter.shutdown(Duration::from_secs(2));
+        // The last quarter of the time is for it.
+        assert!(before.elapsed() >= Duration::from_millis(1450));
+        let (sent, lost) = if comes_back { (3, 0) } else { (0, 3) };
+        assert_eq!(
+            (counts.spans.sent, counts.spans.lost.shutdown),
+            (sent, lost)
+        );
+        assert_eq!(counts.requests, 2);
+        if let [problem] = &problems[..] {
+            assert_eq!(problem.kind, ProblemKind::LostAtShutdown);
+            assert!(problem.what.contains("; last seen: "), "{problem}");
+            assert!(problem.what.contains("503"), "{problem}");
+        }
+        assert_eq!(problems.is_empty(), comes_back, "{problems:?}");
+    }
+}
+
+#[test]
+fn a_shutdown_does_not_hammer_a_collector_that_wishes_to_be_left_alone() {
+    let server = Server::start(|_, _| busy_for("60"));
+    let mut settings = settings(&server.endpoint(), HTTP);
+    settings.batch_items(1);
+    let exporter = Exporter::start(settings);
+    exporter.offer(0..20);
     exporter.problem();
-    let before = Instant::now();
-    let (counts, problems) = exporter.shutdown(SOON);
-    assert!(before.elapsed() < Duration::from_secs(3));
-    assert_eq!((counts.spans.lost.shutdown, counts.requests), (3, 1));
-    let kinds: Vec<_> = problems.iter().map(|problem| problem.kind).collect();
-    assert_eq!(kinds, [ProblemKind::LostAtShutdown]);
+    let (counts, _) = exporter.shutdown(Duration::from_secs(1));
+    assert_eq!(counts.spans.lost.shutdown, 20);
+    // Two senders, each before it is told and once more at the end.
+    assert!(counts.requests <= 4, "{counts:?}");
 }
 
 #[test]
@@ -271,6 +326,36 @@ fn what_a_collector_refuses_of_a_request_counts_as_refused() {
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(problems[0].kind, ProblemKind::PartlyRefused);
     assert!(problems[0].what.contains("three are too old"));
+}
+
+#[test]
+fn a_collector_that_refuses_more_than_there_is_is_doubted() {
+    for (rejected, outcome, said) in [
+        (1000, (0, 20), "which is less"),
+        (-5, (20, 0), "which cannot be"),
+    ] {
+        let (sent, refused, lost, problems, _) = outcome_of_partial_success(rejected);
+        assert_eq!(((sent, refused), lost), (outcome, 0));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        let what = &problems[0].what;
+        assert!(what.contains(&rejected.to_string()), "{what}");
+        assert!(what.contains(said), "{what}");
+    }
+}
+
+fn outcome_of_partial_success(
+    rejected_spans: i64,
+) -> (u64, u64, u64, Vec<lineage_otlp::Problem>, Server) {
+    outcome(move |_, _| {
+        let response = ExportTraceServiceResponse {
+            partial_success: Some(ExportTracePartialSuccess {
+                rejected_spans,
+                error_message: String::new(),
+            }),
+        };
+        let headers = [("content-type", "application/x-protobuf")];
+        Do::Answer(answer("200 OK", &headers, &response.encode_to_vec()))
+    })
 }
 
 #[test]

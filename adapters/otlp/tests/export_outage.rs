@@ -63,6 +63,70 @@ fn a_shutdown_ends_in_time_though_many_batches_wait_for_a_collector_that_says_no
         "{}",
         problems[0]
     );
+    // Nothing had failed yet: that it hangs is the cause.
+    let last = counts.last_error.expect("an error").text;
+    for part in [
+        "; last seen: ",
+        &server.endpoint(),
+        "waiting for the answer",
+    ] {
+        assert!(problems[0].what.contains(part), "{}", problems[0]);
+        assert!(last.contains(part), "{last}");
+    }
+}
+
+#[test]
+fn a_collector_that_comes_back_while_a_shutdown_has_time_gets_everything() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = nobody.local_addr().expect("an address");
+    drop(nobody);
+    let mut settings = settings(&format!("http://{address}"), Protocol::Grpc);
+    // The next attempt of its own choice would come long after the deadline.
+    settings.backoff(Duration::from_secs(600), Duration::from_secs(600));
+    let exporter = Exporter::start(settings);
+    exporter.offer(0..10);
+    assert_eq!(exporter.problem().kind, ProblemKind::Unreachable);
+    let (keep, kept) = std::sync::mpsc::channel::<()>();
+    let comes_back = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        let options = Options {
+            address: Some(address),
+            ..Options::default()
+        };
+        let collector = Collector::start(options, |_, _| taken());
+        let _ = kept.recv_timeout(SOON);
+        collector.seen.numbers()
+    });
+    let (counts, problems) = exporter.shutdown(Duration::from_secs(4));
+    drop(keep);
+    assert_eq!((counts.spans.sent, counts.spans.lost.total()), (10, 0));
+    assert!(problems.is_empty(), "{problems:?}");
+    let numbers = comes_back.join().expect("no panic");
+    assert_eq!(numbers, Vec::from_iter(0..10));
+}
+
+#[test]
+fn a_shutdown_without_a_collector_uses_its_time_and_says_why_it_lost_what_it_lost() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = format!("http://{}", nobody.local_addr().expect("an address"));
+    drop(nobody);
+    let mut settings = settings(&endpoint, Protocol::HttpProtobuf);
+    settings.backoff(Duration::from_secs(600), Duration::from_secs(600));
+    let exporter = Exporter::start(settings);
+    exporter.offer(0..10);
+    exporter.problem();
+    let before = Instant::now();
+    let (counts, problems) = exporter.shutdown(Duration::from_secs(1));
+    assert!(before.elapsed() >= Duration::from_secs(1));
+    assert_eq!(counts.spans.lost.shutdown, 10);
+    // One before; then after a quarter of what is left, again and again: 50 ms at least, so no more than 20.
+    assert!((4..=22).contains(&counts.requests), "{counts:?}");
+    let last = counts.last_error.expect("an error").text;
+    assert!(
+        last.contains("10 spans were not") && last.contains("refused"),
+        "{last}"
+    );
+    assert_eq!(problems.len(), 1, "{problems:?}");
 }
 
 #[test]

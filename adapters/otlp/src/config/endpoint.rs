@@ -89,12 +89,26 @@ impl Endpoint {
         let given = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let path = match protocol {
             Protocol::Grpc if given.trim_end_matches('/').is_empty() => "/".to_owned(),
+            Protocol::Grpc if path_of_a_signal(given).is_some() => {
+                return Err(
+                    "an endpoint of gRPC has no path: that is one of OTLP over HTTP, whose protocol is http/protobuf".into(),
+                );
+            }
             Protocol::Grpc => return Err("an endpoint of gRPC has no path".into()),
             Protocol::HttpProtobuf if given_for == For::One => given.to_owned(),
             Protocol::HttpProtobuf if given.contains('?') => {
                 return Err("the path of the signal cannot be put after a query".into());
             }
-            Protocol::HttpProtobuf => format!("{}/v1/{signal}", given.trim_end_matches('/')),
+            Protocol::HttpProtobuf => match path_of_a_signal(given) {
+                Some((base, path)) => {
+                    let scheme = if secure { "https" } else { "http" };
+                    return Err(format!(
+                        "an endpoint for all signals gets their paths put after it, so write {scheme}://{authority}{base} \
+                         (for one signal alone, a variable such as OTEL_EXPORTER_OTLP_TRACES_ENDPOINT takes a URL with {path})"
+                    ));
+                }
+                None => format!("{}/v1/{signal}", given.trim_end_matches('/')),
+            },
         };
         let path = PathAndQuery::try_from(path).map_err(|why| format!("its path: {why}"))?;
         Ok(Self {
@@ -107,17 +121,33 @@ impl Endpoint {
     }
 }
 
-/// The text of an endpoint without what stands before an `@`.
-pub(crate) fn without_user(text: &str) -> String {
-    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-    let host_ends = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    // A password may hold a slash, against the rules: then all before the last `@` may be part of it.
-    let shown = match (rest[..host_ends].rfind('@'), rest.rfind('@')) {
-        (None, None) => return text.to_owned(),
-        (Some(at), _) | (None, Some(at)) => &rest[at..],
+/// What comes before the path of a signal, and that path, where a path ends in one.
+fn path_of_a_signal(path: &str) -> Option<(&str, String)> {
+    let path = path.trim_end_matches('/');
+    Signal::ALL.into_iter().find_map(|signal| {
+        let own = format!("/v1/{signal}");
+        Some((path.strip_suffix(&own)?, own))
+    })
+}
+
+/// The text of a URL without what may be a secret: the user and password before an `@`, the query and the fragment.
+pub(crate) fn without_secrets(text: &str) -> String {
+    let (head, tail) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
+    let (scheme, rest) = match head.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), head),
     };
-    let separator = if scheme.is_empty() { "" } else { "://" };
-    format!("{scheme}{separator}…{shown}")
+    // A password may hold a question mark, against the rules: then the head ends within it.
+    if tail.contains('@') {
+        return format!("{scheme}…");
+    }
+    let cut = if tail.is_empty() { "" } else { "?…" };
+    let host_ends = rest.find('/').unwrap_or(rest.len());
+    // It may hold a slash as well: then all before the last `@` may be part of it.
+    match rest[..host_ends].rfind('@').or_else(|| rest.rfind('@')) {
+        Some(at) => format!("{scheme}…{}{cut}", &rest[at..]),
+        None => format!("{scheme}{rest}{cut}"),
+    }
 }
 
 #[cfg(test)]
@@ -153,15 +183,25 @@ mod tests {
                 "http://collector:4318/mycollector/v1/metrics",
                 "http://collector:4318/mycollector/",
             ),
-            (
-                "https://collector.example.com/v1/metrics",
-                "https://collector.example.com/v1/metrics/v1/metrics",
-                "https://collector.example.com/v1/metrics",
-            ),
         ] {
             assert_eq!(http(text, For::All).as_deref(), Ok(all));
             assert_eq!(http(text, For::One).as_deref(), Ok(one));
         }
+    }
+
+    #[test]
+    fn the_path_of_a_signal_in_an_endpoint_for_all_is_told_with_what_to_write() {
+        for (text, write) in [
+            ("https://collector/v1/metrics", "write https://collector ("),
+            ("http://host:4318/v1/traces/", "write http://host:4318 ("),
+            ("http://host:1/a/v1/logs", "write http://host:1/a ("),
+        ] {
+            let said = http(text, For::All).expect_err(text);
+            assert!(said.contains(write), "{said}");
+            assert_eq!(http(text, For::One).as_deref(), Ok(text));
+        }
+        let said = grpc("http://host:4317/v1/traces", false).expect_err("a path");
+        assert!(said.contains("http/protobuf"), "{said}");
     }
 
     #[test]
@@ -204,14 +244,22 @@ mod tests {
     }
 
     #[test]
-    fn users_and_passwords_are_not_shown() {
+    fn users_passwords_queries_and_fragments_are_not_shown() {
         for (text, shown) in [
+            ("http://host/a?key=secret", "http://host/a?…"),
+            ("http://host/a#secret", "http://host/a?…"),
+            ("http://host/?u=a@b&k=secret", "http://…"),
+            ("http://u:p?secret@host/", "http://…"),
+            ("http://u:p@host/?k=secret", "http://…@host/?…"),
+            ("host?u=http://secret", "host?…"),
+            ("/there?k=secret", "/there?…"),
+            ("", ""),
             ("http://host/a", "http://host/a"),
             ("https://u:p@host:1/a@b", "https://…@host:1/a@b"),
             ("u:p@host", "…@host"),
             ("http://u:p/w@host/a", "http://…@host/a"),
         ] {
-            assert_eq!(without_user(text), shown);
+            assert_eq!(without_secrets(text), shown);
         }
     }
 }

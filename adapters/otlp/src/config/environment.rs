@@ -12,22 +12,36 @@
 //! | `OTEL_BSP_EXPORT_TIMEOUT` | a batch is tried for so long, from its first attempt to its last | 5 min |
 //!
 //! Other than the standard says, a value that cannot be used is an error and not ignored: an export that silently goes elsewhere
-//! than it was told to is found too late.
+//! than it was told to is found too late. A value that is not UTF-8 is one of these.
+//!
+//! What is switched off is not read, so that this helps where something else is wrong: with `OTEL_SDK_DISABLED` nothing else is,
+//! and of a signal whose exporter (`OTEL_TRACES_EXPORTER` and so on) is not `otlp`, no variable of its own.
+//!
+//! `OTEL_TRACES_SAMPLER` may name a sampler that is not known here, such as `jaeger_remote` or `xray`, and be meant for others in
+//! the same process. Then the export begins, samples as if the variable were not set, and says so once.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
-use super::layer::{Given, Headers, Layer, Url};
+use super::layer::{File, Given, Layer, Pairs, Url};
 use super::sampler::{self, Sampler};
 use super::text::pairs;
 use super::{Compression, Protocol, Settings, SettingsError};
 use crate::pipeline::Signal;
+use crate::pipeline::problem::shown;
 
 /// Variables that are set to something: an empty one counts as not set, as the standard says.
-struct Variables<'a>(&'a dyn Fn(&str) -> Option<String>);
+struct Variables<'a>(&'a dyn Fn(&str) -> Option<OsString>);
 
 impl Variables<'_> {
-    fn text(&self, name: &str) -> Option<String> {
-        (self.0)(name).filter(|text| !text.trim().is_empty())
+    fn text(&self, name: &str) -> Result<Option<String>, SettingsError> {
+        let Some(value) = (self.0)(name) else {
+            return Ok(None);
+        };
+        match value.into_string() {
+            Ok(text) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
+            Err(_) => Err(SettingsError::secret(name, "text in UTF-8 is expected")),
+        }
     }
 
     fn read<T>(
@@ -36,7 +50,7 @@ impl Variables<'_> {
         expected: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, SettingsError> {
-        let Some(text) = self.text(name) else {
+        let Some(text) = self.text(name)? else {
             return Ok(None);
         };
         match parse(text.trim()) {
@@ -66,9 +80,26 @@ impl Variables<'_> {
         Ok(number.map(Duration::from_millis))
     }
 
-    fn given<T>(&self, name: String, make: impl FnOnce(String) -> T) -> Option<Given<T>> {
-        let value = make(self.text(&name)?.trim().to_owned());
-        Some(Given { name, value })
+    fn given<T>(
+        &self,
+        name: String,
+        make: impl FnOnce(String) -> T,
+    ) -> Result<Option<Given<T>>, SettingsError> {
+        let text = self.text(&name)?;
+        Ok(text.map(|text| Given {
+            name,
+            value: make(text.trim().to_owned()),
+        }))
+    }
+
+    fn pairs(&self, name: &str) -> Result<Option<Pairs>, SettingsError> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        match pairs(&text) {
+            Ok(pairs) => Ok(Some(Pairs(pairs))),
+            Err(why) => Err(SettingsError::secret(name, why)),
+        }
     }
 
     /// The variables of one signal (`TRACES_`), or of all (nothing).
@@ -77,24 +108,19 @@ impl Variables<'_> {
         let protocol = name("PROTOCOL");
         let compression = name("COMPRESSION");
         let headers = name("HEADERS");
+        let file = |text: String| File(text.into());
         Ok(Layer {
-            endpoint: self.given(name("ENDPOINT"), Url),
+            endpoint: self.given(name("ENDPOINT"), Url)?,
             protocol: self
                 .read(&protocol, Protocol::EXPECTED, Protocol::parse)?
                 .map(|value| Given {
                     name: protocol,
                     value,
                 }),
-            headers: match self.text(&headers) {
-                None => None,
-                Some(text) => {
-                    let pairs = pairs(&text).map_err(|why| SettingsError::secret(&headers, why))?;
-                    Some(Given {
-                        name: headers,
-                        value: Headers(pairs),
-                    })
-                }
-            },
+            headers: self.pairs(&headers)?.map(|value| Given {
+                name: headers,
+                value,
+            }),
             timeout: self.milliseconds(&name("TIMEOUT"))?,
             compression: self
                 .read(&compression, "gzip or none is expected", Compression::parse)?
@@ -102,9 +128,9 @@ impl Variables<'_> {
                     name: compression,
                     value,
                 }),
-            certificate: self.given(name("CERTIFICATE"), Into::into),
-            client_certificate: self.given(name("CLIENT_CERTIFICATE"), Into::into),
-            client_key: self.given(name("CLIENT_KEY"), Into::into),
+            certificate: self.given(name("CERTIFICATE"), file)?,
+            client_certificate: self.given(name("CLIENT_CERTIFICATE"), file)?,
+            client_key: self.given(name("CLIENT_KEY"), file)?,
             insecure: self.boolean(&name("INSECURE"))?,
         })
     }
@@ -113,47 +139,92 @@ impl Variables<'_> {
 /// Reads them into settings that are as by default.
 pub(super) fn read(
     settings: &mut Settings,
-    variables: &dyn Fn(&str) -> Option<String>,
+    variables: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<(), SettingsError> {
     let variables = Variables(variables);
     settings.disabled = variables.boolean("OTEL_SDK_DISABLED")?.unwrap_or(false);
-    settings.general = variables.layer("")?;
+    if settings.disabled {
+        return Ok(());
+    }
     for signal in Signal::ALL {
-        settings.signals[signal.index()] = variables.layer(&format!("{}_", signal.variable()))?;
         // `none`, or exporters that are not ours. A list means each of them.
-        let exporters = variables.text(&format!("OTEL_{}_EXPORTER", signal.variable()));
+        let exporters = variables.text(&format!("OTEL_{}_EXPORTER", signal.variable()))?;
         if let Some(exporters) = exporters {
             let ours = exporters.split(',').any(|name| name.trim() == "otlp");
             settings.switched_off[signal.index()] = !ours;
         }
     }
-    for (signal, prefix) in [(Signal::Traces, "OTEL_BSP_"), (Signal::Logs, "OTEL_BLRP_")] {
-        let name = |what: &str| format!("{prefix}{what}");
-        let batching = &mut settings.batching[signal.index()];
-        if let Some(delay) = variables.milliseconds(&name("SCHEDULE_DELAY"))? {
-            batching.delay = delay;
-        }
-        if let Some(timeout) = variables.milliseconds(&name("EXPORT_TIMEOUT"))? {
-            batching.give_up_after = timeout;
-        }
-        batching.queue_items = variables.number(&name("MAX_QUEUE_SIZE"))?;
-        if let Some(items) = variables.number(&name("MAX_EXPORT_BATCH_SIZE"))? {
-            batching.items = items;
+    if settings.switched_off == [true; 3] {
+        return Ok(());
+    }
+    settings.general = variables.layer("")?;
+    for signal in Signal::ALL {
+        if !settings.is_switched_off(signal) {
+            settings.signals[signal.index()] =
+                variables.layer(&format!("{}_", signal.variable()))?;
+            of_one_signal(settings, signal, &variables)?;
         }
     }
-    if let Some(interval) = variables.milliseconds("OTEL_METRIC_EXPORT_INTERVAL")? {
-        settings.metric_interval = interval;
+    settings.service_name = variables.text("OTEL_SERVICE_NAME")?;
+    settings.resource_attributes = variables
+        .pairs("OTEL_RESOURCE_ATTRIBUTES")?
+        .unwrap_or_default();
+    Ok(())
+}
+
+/// What there is for one signal and not for the others.
+fn of_one_signal(
+    settings: &mut Settings,
+    signal: Signal,
+    variables: &Variables<'_>,
+) -> Result<(), SettingsError> {
+    match signal {
+        Signal::Traces => {
+            batching(settings, signal, variables, "OTEL_BSP_")?;
+            read_sampler(settings, variables)
+        }
+        Signal::Metrics => {
+            let interval = variables.milliseconds("OTEL_METRIC_EXPORT_INTERVAL")?;
+            settings.metric_interval = interval.unwrap_or(settings.metric_interval);
+            Ok(())
+        }
+        Signal::Logs => batching(settings, signal, variables, "OTEL_BLRP_"),
     }
-    let argument = variables.text(sampler::ARGUMENT);
-    settings.sampler = match variables.text(sampler::VARIABLE) {
-        Some(name) => Some(Sampler::parse(name.trim(), argument.as_deref())?),
-        None => None,
+}
+
+fn batching(
+    settings: &mut Settings,
+    signal: Signal,
+    variables: &Variables<'_>,
+    prefix: &str,
+) -> Result<(), SettingsError> {
+    let name = |what: &str| format!("{prefix}{what}");
+    let batching = &mut settings.batching[signal.index()];
+    if let Some(delay) = variables.milliseconds(&name("SCHEDULE_DELAY"))? {
+        batching.delay = delay;
+    }
+    if let Some(timeout) = variables.milliseconds(&name("EXPORT_TIMEOUT"))? {
+        batching.give_up_after = timeout;
+    }
+    batching.queue_items = variables.number(&name("MAX_QUEUE_SIZE"))?;
+    if let Some(items) = variables.number(&name("MAX_EXPORT_BATCH_SIZE"))? {
+        batching.items = items;
+    }
+    Ok(())
+}
+
+fn read_sampler(settings: &mut Settings, variables: &Variables<'_>) -> Result<(), SettingsError> {
+    let Some(name) = variables.text(sampler::VARIABLE)? else {
+        return Ok(());
     };
-    settings.service_name = variables.text("OTEL_SERVICE_NAME");
-    let name = "OTEL_RESOURCE_ATTRIBUTES";
-    if let Some(text) = variables.text(name) {
-        settings.resource_attributes =
-            pairs(&text).map_err(|why| SettingsError::new(name, &text, why))?;
+    let argument = variables.text(sampler::ARGUMENT)?;
+    settings.sampler = Sampler::parse(name.trim(), argument.as_deref())?;
+    if settings.sampler.is_none() {
+        settings.warnings.push(format!(
+            "{} is {:?}, a sampler that is not known here (always_on, always_off, traceidratio, and each of them after parentbased_, are)",
+            sampler::VARIABLE,
+            shown(&name),
+        ));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 /// A setting that cannot be used.
 ///
-/// Names where it was given: a variable of the environment, or in code. Headers are not shown, since they hold secrets, and of
-/// an endpoint the part before `@` is not.
+/// Names where it was given: a variable of the environment, or in code. What may hold secrets is not shown: headers, resource
+/// attributes, what is given in place of a file's name, and of an endpoint the part before `@` and the query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {}: {expected}", given(.value))]
 #[non_exhaustive]

@@ -12,14 +12,17 @@ mod resolved;
 mod sampler;
 mod text;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[cfg(feature = "tls")]
 pub(crate) use endpoint::Endpoint;
+#[cfg(feature = "http")]
+pub(crate) use endpoint::without_secrets;
 pub use error::SettingsError;
-use layer::{Given, Headers, Layer, Url};
+use layer::{File, Given, Layer, Pairs, Url};
 pub(crate) use resolved::Destination;
 #[cfg(feature = "tls")]
 pub(crate) use resolved::TlsFiles;
@@ -124,7 +127,7 @@ pub struct Settings {
     general: Layer,
     signals: [Layer; 3],
     /// Set in code, for all signals.
-    headers: Headers,
+    headers: Pairs,
     pub(crate) batching: [Batching; 3],
     pub(crate) batch_bytes: usize,
     pub(crate) queue_bytes: usize,
@@ -132,7 +135,9 @@ pub struct Settings {
     pub(crate) metric_interval: Duration,
     pub(crate) sampler: Option<Sampler>,
     pub(crate) service_name: Option<String>,
-    pub(crate) resource_attributes: Vec<(String, String)>,
+    pub(crate) resource_attributes: Pairs,
+    /// What was given and is not followed, said once the export has begun.
+    pub(crate) warnings: Vec<String>,
     pub(crate) on_problem: Hook,
 }
 
@@ -143,7 +148,7 @@ impl Default for Settings {
             switched_off: [false; 3],
             general: Layer::default(),
             signals: Default::default(),
-            headers: Headers::default(),
+            headers: Pairs::default(),
             batching: [Batching::default(); 3],
             batch_bytes: 1 << 20,
             queue_bytes: 64 << 20,
@@ -151,7 +156,8 @@ impl Default for Settings {
             metric_interval: Duration::from_secs(60),
             sampler: None,
             service_name: None,
-            resource_attributes: Vec::new(),
+            resource_attributes: Pairs::default(),
+            warnings: Vec::new(),
             on_problem: Hook::default(),
         }
     }
@@ -164,7 +170,7 @@ impl Settings {
     ///
     /// If a variable has a value that cannot be used.
     pub fn from_env() -> Result<Self, SettingsError> {
-        Self::from_variables(|name| std::env::var(name).ok())
+        Self::from_os_variables(|name| std::env::var_os(name))
     }
 
     /// As variables from anywhere say.
@@ -174,6 +180,17 @@ impl Settings {
     /// If a variable has a value that cannot be used.
     pub fn from_variables(
         variables: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SettingsError> {
+        Self::from_os_variables(|name| variables(name).map(OsString::from))
+    }
+
+    /// The same of variables that need not be text.
+    ///
+    /// # Errors
+    ///
+    /// If a variable has a value that cannot be used, which one that is not UTF-8 never can.
+    pub fn from_os_variables(
+        variables: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         environment::read(&mut settings, &variables)?;
@@ -234,7 +251,7 @@ impl Settings {
     /// The authorities, as PEM, that the collector's certificate may come from, in place of those that the system trusts.
     pub fn certificate_authorities(&mut self, file: impl Into<PathBuf>) -> &mut Self {
         self.for_all(|layer| layer.certificate = None);
-        self.general.certificate = in_code("certificate authorities", file.into());
+        self.general.certificate = in_code("certificate authorities", File(file.into()));
         self
     }
 
@@ -248,8 +265,8 @@ impl Settings {
             layer.client_certificate = None;
             layer.client_key = None;
         });
-        self.general.client_certificate = in_code("client certificate", certificate.into());
-        self.general.client_key = in_code("client key", key.into());
+        self.general.client_certificate = in_code("client certificate", File(certificate.into()));
+        self.general.client_key = in_code("client key", File(key.into()));
         self
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::endpoint::{Endpoint, For, without_user};
-use super::layer::{Headers, Layer};
+use super::endpoint::{Endpoint, For, without_secrets};
+use super::layer::{File, Given, Layer, Pairs};
 use super::{Compression, Protocol, Settings, SettingsError};
 use crate::pipeline::Signal;
 
@@ -86,15 +86,35 @@ fn endpoint(
     let (name, text) = given.map_or(("", default), |it| (&*it.name, &*it.value.0));
     let insecure = own.insecure.or(general.insecure).unwrap_or(false);
     Endpoint::parse(text, protocol, given_for, signal, insecure)
-        .map_err(|expected| SettingsError::new(name, &without_user(text), expected))
+        .map_err(|expected| SettingsError::new(name, &without_secrets(text), expected))
 }
 
-fn put(headers: &mut HeaderMap, name: &str, given: &Headers) -> Result<(), SettingsError> {
+/// Headers that say how a request is framed, sent and read: they are the transport's own.
+const OF_THE_TRANSPORT: [&str; 12] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+fn put(headers: &mut HeaderMap, name: &str, given: &Pairs) -> Result<(), SettingsError> {
     for (index, (key, value)) in given.0.iter().enumerate() {
         let nth = index + 1;
         let key = HeaderName::try_from(key.as_str()).map_err(|_| {
             SettingsError::secret(name, format!("the name of header {nth} is not one of HTTP"))
         })?;
+        if OF_THE_TRANSPORT.contains(&key.as_str()) || key.as_str().starts_with("grpc-") {
+            let expected = format!("`{key}` is set by the exporter itself: leave it out");
+            return Err(SettingsError::secret(name, expected));
+        }
         let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| {
             SettingsError::secret(name, format!("the value of `{key}` is not one of HTTP"))
         })?;
@@ -109,17 +129,24 @@ fn tls(own: &Layer, general: &Layer) -> Result<TlsFiles, SettingsError> {
     let certificate = own.client_certificate.as_ref();
     let certificate = certificate.or(general.client_certificate.as_ref());
     let key = own.client_key.as_ref().or(general.client_key.as_ref());
+    for given in [authorities, certificate, key].into_iter().flatten() {
+        if given.value.is_content() {
+            let expected = "the name of a file is expected, and not what is to be in it";
+            return Err(SettingsError::secret(&given.name, expected));
+        }
+    }
+    let path = |given: &Given<File>| given.value.0.clone();
     let client = match (certificate, key) {
-        (Some(certificate), Some(key)) => Some((certificate.value.clone(), key.value.clone())),
+        (Some(certificate), Some(key)) => Some((path(certificate), path(key))),
         (None, None) => None,
         (Some(alone), None) | (None, Some(alone)) => {
             let expected = "a client's certificate and its key are needed together";
-            let value = alone.value.to_string_lossy();
+            let value = alone.value.0.to_string_lossy();
             return Err(SettingsError::new(&alone.name, &value, expected));
         }
     };
     Ok(TlsFiles {
-        authorities: authorities.map(|given| given.value.clone()),
+        authorities: authorities.map(path),
         client,
     })
 }

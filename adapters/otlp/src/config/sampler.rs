@@ -22,7 +22,8 @@ pub(crate) const VARIABLE: &str = "OTEL_TRACES_SAMPLER";
 pub(crate) const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 
 impl Sampler {
-    pub(crate) fn parse(name: &str, argument: Option<&str>) -> Result<Self, SettingsError> {
+    /// `None` for one that we do not know, such as those that ask a server.
+    pub(crate) fn parse(name: &str, argument: Option<&str>) -> Result<Option<Self>, SettingsError> {
         let ratio = || {
             let text = argument.unwrap_or("1");
             let parsed: Option<f64> = text.trim().parse().ok();
@@ -32,17 +33,14 @@ impl Sampler {
                     SettingsError::new(ARGUMENT, text, "a number from 0 to 1 is expected")
                 })
         };
-        Ok(match name {
+        Ok(Some(match name {
             "always_on" => Self::AlwaysOn,
             "always_off" => Self::AlwaysOff,
             "traceidratio" => Self::TraceIdRatio(ratio()?),
             "parentbased_always_on" => Self::ParentBasedAlwaysOn,
             "parentbased_always_off" => Self::ParentBasedAlwaysOff,
             "parentbased_traceidratio" => Self::ParentBasedTraceIdRatio(ratio()?),
-            _ => {
-                let expected = "always_on, always_off, traceidratio or one of these after parentbased_ is expected";
-                return Err(SettingsError::new(VARIABLE, name, expected));
-            }
-        })
+            _ => return Ok(None),
+        }))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::backoff::Backoff;
 use super::batch::{Batch, End, Piece};
@@ -16,6 +16,15 @@ use crate::transport::{Client, Target, Verdict};
 /// A collector may ask for no more than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
+/// However long a shutdown may take, the part of it that is for last attempts is no longer than this.
+const LONGEST_LAST_PART: Duration = Duration::from_secs(10);
+
+/// Beyond all that matters, and within what a clock can hold.
+pub(super) const FOREVER: Duration = Duration::from_secs(1 << 32);
+
+/// However little time is left of a shutdown.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+
 /// A sender's connection, and what it knows about how its collector fares.
 pub(crate) struct Sender {
     pub(crate) signal: Signal,
@@ -26,33 +35,62 @@ pub(crate) struct Sender {
     pub(crate) backoff: Backoff,
     pub(crate) give_up_after: Duration,
     /// When everything has to be done, once that is known.
-    pub(crate) stop: watch::Receiver<Option<Instant>>,
+    pub(crate) stop: watch::Receiver<Option<Stop>>,
     pub(crate) throttle: Arc<Throttle>,
+    /// Whether its last request failed, and will be made again.
+    pub(crate) is_failing: bool,
 }
 
 /// Before when the collector does not want to be asked, of which it told one of a signal's senders.
 #[derive(Debug, Default)]
-pub(crate) struct Throttle(Mutex<Option<Instant>>);
+pub(crate) struct Throttle(Mutex<Option<Told>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    at: Instant,
+    until: Instant,
+}
 
 impl Throttle {
     /// `None` where there is nothing to wait for.
-    fn until(&self) -> Option<Instant> {
-        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        until.filter(|until| *until > Instant::now())
+    fn told(&self) -> Option<Told> {
+        let told = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.filter(|told| told.until > Instant::now())
     }
 
     fn extend(&self, until: Instant) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = (*known).max(Some(until));
+        let until = known.map_or(until, |known| known.until.max(until));
+        let at = Instant::now();
+        *known = Some(Told { at, until });
     }
 }
 
-/// Whether a wait was worth it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Waited {
-    Over,
-    /// The shutdown's deadline comes first.
-    TooLong,
+/// When a shutdown has to be over, and how its time is divided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop {
+    pub(crate) deadline: Instant,
+    /// From here on the collector is asked once more though it wished to be left alone for longer: what is not sent now is lost.
+    last_attempts: Instant,
+}
+
+impl Stop {
+    /// The last quarter of the time is for last attempts.
+    pub(crate) fn within(time: Duration) -> Self {
+        let time = time.min(FOREVER);
+        let deadline = Instant::now() + time;
+        let last_attempts = deadline - (time / 4).min(LONGEST_LAST_PART);
+        Self {
+            deadline,
+            last_attempts,
+        }
+    }
+
+    /// Attempts come the closer together the less time is left, so that a collector that comes back in it is not missed.
+    fn longest_pause(&self) -> Duration {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        (left / 4).max(SHORTEST_PAUSE)
+    }
 }
 
 impl Sender {
@@ -79,22 +117,27 @@ impl Sender {
 
     async fn deliver_piece(&mut self, piece: &Piece) -> Delivered {
         let prepared = self.target.prepare(piece.body.clone());
-        let mut began = None;
+        // The time of the first attempt, and until when another is made.
+        let mut began: Option<(Instant, Instant)> = None;
         let mut attempts = 0;
         loop {
-            while let Some(until) = self.throttle.until() {
-                if self.wait_until(until, false).await == Waited::TooLong {
-                    return Delivered::End(End::Lost(LossReason::Shutdown), None);
-                }
+            if !self.may_ask(began.map(|(_, latest)| latest)).await {
+                return Delivered::End(End::Lost(LossReason::Shutdown), None);
             }
-            let began = *began.get_or_insert_with(Instant::now);
+            let (began, latest) = *began.get_or_insert_with(|| {
+                let now = Instant::now();
+                (now, now + self.time_for_attempts())
+            });
             self.counters.request();
             if attempts > 0 {
                 self.counters.of(self.signal).retried.add(piece.count);
             }
             attempts += 1;
-            let (trouble, after) = match self.client.send(&prepared).await {
+            let verdict = self.client.send(&prepared).await;
+            self.is_failing = matches!(verdict, Verdict::Again { .. });
+            let (trouble, after) = match verdict {
                 Verdict::Accepted { refused, warning } => {
+                    let warning = warning.map(|it| self.with_doubts(it, refused, piece.count));
                     return Delivered::End(End::Answered { refused }, warning);
                 }
                 Verdict::TooLarge(trouble) => return Delivered::TooLarge(trouble),
@@ -109,50 +152,92 @@ impl Sender {
             // A collector that asks for no wait at all, again and again, gets one of ours.
             let asked = after.unwrap_or_default().min(LONGEST_WAIT);
             let wait = asked.max(self.backoff.wait(attempts));
-            let next = now + wait;
             if after.is_some() {
-                self.throttle.extend(next);
+                self.throttle.extend(now + wait);
             }
-            if next > began + self.give_up_after {
+            if now >= latest {
                 let what = format!(
-                    "a batch of {} {} is given up after {} s, and would be tried again in {} s at the earliest ({})",
+                    "a batch of {} {} is given up after {} s and {attempts} attempts ({})",
                     piece.count,
                     self.signal.items(),
                     (now - began).as_secs(),
-                    wait.as_secs(),
                     trouble.what
                 );
                 let given_up = Trouble::new(ProblemKind::GivenUp, what);
                 return Delivered::End(End::Lost(LossReason::GivenUp), Some(given_up));
             }
-            if after.is_none() && self.wait_until(next, true).await == Waited::TooLong {
-                return Delivered::End(End::Lost(LossReason::Shutdown), None);
+            if after.is_none() {
+                self.pause(wait.min(latest - now)).await;
             }
         }
     }
 
-    /// A wait of our own choice ends when a shutdown begins, for another attempt at once.
-    async fn wait_until(&mut self, time: Instant, own_choice: bool) -> Waited {
+    /// For how long after a batch's first attempt another is made: so that the last, too, has time before the batch is given up.
+    fn time_for_attempts(&self) -> Duration {
+        let for_the_last = self.target.destination.timeout.min(self.give_up_after / 4);
+        (self.give_up_after - for_the_last).min(FOREVER)
+    }
+
+    /// A collector may refuse more data points than a request has metrics, but not more spans than it has.
+    fn with_doubts(&self, mut warning: Trouble, refused: u64, count: u64) -> Trouble {
+        if refused > count && self.signal != Signal::Metrics {
+            let items = self.signal.items();
+            warning.what += &format!(
+                " (the request has {count} {items}, which is less: all of them count as refused)"
+            );
+        }
+        warning
+    }
+
+    /// Waits as long as the collector wishes to be left alone, but not beyond the time when this batch is tried for the last
+    /// time, nor beyond a shutdown's last part. `false` if it said within that part that it still wishes so.
+    async fn may_ask(&mut self, latest: Option<Instant>) -> bool {
         loop {
-            let deadline = *self.stop.borrow_and_update();
-            if deadline.is_some_and(|deadline| deadline < time) {
-                return Waited::TooLong;
-            }
-            let left = time.saturating_duration_since(Instant::now());
-            if deadline.is_some() {
-                sleep_until(time).await;
-                return Waited::Over;
-            }
-            match timeout(left, self.stop.changed()).await {
-                Err(_) => return Waited::Over,
-                Ok(_) if own_choice => return Waited::Over,
-                Ok(Ok(())) => {}
-                // Nobody is left who could tell of a shutdown.
-                Ok(Err(_)) => {
-                    sleep_until(time).await;
-                    return Waited::Over;
+            let stop = *self.stop.borrow_and_update();
+            let Some(told) = self.throttle.told() else {
+                return true;
+            };
+            let mut until = latest.map_or(told.until, |latest| told.until.min(latest));
+            if let Some(stop) = stop {
+                if told.at < stop.last_attempts {
+                    until = until.min(stop.last_attempts);
+                } else if until >= stop.deadline {
+                    return false;
                 }
             }
+            if until <= Instant::now() {
+                return true;
+            }
+            // Once a shutdown has begun, or nobody is left who could begin one, there is no news to wait for.
+            if stop.is_some() || matches!(timeout_at(until, self.stop.changed()).await, Ok(Err(_)))
+            {
+                sleep_until(until).await;
+            }
+        }
+    }
+
+    /// A wait of our own choice. It ends when a shutdown begins, for another attempt at once, and is short during one.
+    async fn pause(&mut self, wait: Duration) {
+        let stop = *self.stop.borrow_and_update();
+        match stop {
+            Some(stop) => sleep(wait.min(stop.longest_pause())).await,
+            None => {
+                let _ = timeout(wait, self.stop.changed()).await;
+            }
+        }
+    }
+}
+
+/// A sender is dropped in the middle of a request when the time of a shutdown is over.
+impl Drop for Sender {
+    fn drop(&mut self) {
+        // Where attempts failed before, why they did says more.
+        if let Some(stage) = self.client.under_way()
+            && !self.is_failing
+            && !std::thread::panicking()
+        {
+            let what = format!("a request was not answered in the time that was left, {stage}");
+            self.problems.note(self.signal, &what);
         }
     }
 }

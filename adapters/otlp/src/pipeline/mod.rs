@@ -39,6 +39,7 @@ use tokio::sync::watch;
 
 pub(crate) use backoff::Backoff;
 pub use counts::{ExportCounters, ExportCounts, LastError, LostCounts, SignalCounts};
+use deliver::{FOREVER, Stop};
 pub(crate) use envelope::FRAME;
 pub use envelope::Origin;
 pub use problem::{Problem, ProblemKind};
@@ -91,8 +92,10 @@ pub enum ExportStartError {
 #[derive(Debug)]
 pub struct Pipeline {
     queue: Arc<Queue>,
+    /// Signals that are not exported.
+    switched_off: [bool; 3],
     /// `None` from its end on.
-    stop: Option<watch::Sender<Option<tokio::time::Instant>>>,
+    stop: Option<watch::Sender<Option<Stop>>>,
     /// Behind a lock only so that a pipeline may be shared by threads.
     done: Mutex<mpsc::Receiver<()>>,
     thread: Option<JoinHandle<()>>,
@@ -107,18 +110,21 @@ impl Pipeline {
     pub fn start(settings: &Settings, origin: &Origin) -> Result<Self, ExportStartError> {
         let envelope = Arc::new(Envelope::new(origin));
         let targets = Signal::ALL.map(|signal| {
+            if settings.is_switched_off(signal) {
+                return Ok(None);
+            }
             let destination = settings.destination(signal)?;
             let target = Target::new(destination);
             target
-                .map(Arc::new)
+                .map(|target| Some(Arc::new(target)))
                 .map_err(|why| ExportStartError::Target { signal, why })
         });
         let [traces, metrics, logs] = targets;
         let targets = [traces?, metrics?, logs?];
         let counters = ExportCounters::default();
         let endpoints = [0, 1, 2].map(|index| {
-            let target: &Target = &targets[index];
-            target.destination.endpoint.to_string()
+            let target: Option<&Target> = targets[index].as_deref();
+            target.map_or_else(String::new, |it| it.destination.endpoint.to_string())
         });
         let limits = limits(settings, &envelope)?;
         let queue = Queue::new(limits, counters.clone());
@@ -140,6 +146,7 @@ impl Pipeline {
                 endpoints,
             )),
             stop: stopped,
+            warnings: settings.warnings.clone(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -154,24 +161,26 @@ impl Pipeline {
             .map_err(ExportStartError::Thread)?;
         Ok(Self {
             queue,
+            switched_off: settings.switched_off,
             stop: Some(stop),
             done: Mutex::new(done),
             thread: Some(thread),
         })
     }
 
-    /// Takes one encoded protobuf message: a `Span`, a `Metric` or a `LogRecord`. `false` if it is lost, which is then counted.
+    /// Takes one encoded protobuf message: a `Span`, a `Metric` or a `LogRecord`. `false` if it is lost, which is then counted,
+    /// or if its signal is not exported, which is no loss.
     ///
     /// Waits for nobody but another thread that appends at the same moment. Makes a system call only to wake the exporter's
     /// thread, at most twice per batch.
     pub fn offer(&self, signal: Signal, item: &[u8]) -> bool {
-        self.queue.offer(signal, item)
+        !self.switched_off[signal.index()] && self.queue.offer(signal, item)
     }
 
     /// Sends what was offered before this call, full batches or not, and waits until each item of it is acknowledged, refused or
     /// lost. `false` if that takes longer.
     pub fn flush(&self, within: Duration) -> bool {
-        self.queue.flush(Instant::now() + within)
+        self.queue.flush(Instant::now() + within.min(FOREVER))
     }
 
     /// What became of what was offered, from any thread, also after the shutdown.
@@ -190,7 +199,7 @@ impl Pipeline {
         }
         self.tell_to_stop(within);
         let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if done.recv_timeout(within + GRACE).is_ok()
+        if done.recv_timeout(within.min(FOREVER) + GRACE).is_ok()
             && let Some(thread) = self.thread.take()
         {
             // It has nothing left to do but to end.
@@ -201,9 +210,8 @@ impl Pipeline {
 
     fn tell_to_stop(&self, within: Duration) {
         self.queue.close();
-        let deadline = tokio::time::Instant::now() + within;
         if let Some(stop) = &self.stop {
-            let _ = stop.send(Some(deadline));
+            let _ = stop.send(Some(Stop::within(within)));
         }
     }
 }

@@ -48,6 +48,8 @@ pub enum ProblemKind {
     LostAtShutdown,
     /// The exporter's own thread panicked: what was on its way is lost, and it goes on.
     Panicked,
+    /// A setting is not followed, and the export goes on without it.
+    NotFollowed,
 }
 
 /// Something that went wrong with the export, for the hook given to `on_problem`.
@@ -80,10 +82,11 @@ impl fmt::Display for Problem {
             not_delivered,
             ..
         } = self;
-        write!(
-            f,
-            "lineage-otlp: export of {signal} to {endpoint}: {what}; {next}"
-        )?;
+        write!(f, "lineage-otlp: export of {signal}")?;
+        if !endpoint.is_empty() {
+            write!(f, " to {endpoint}")?;
+        }
+        write!(f, ": {what}; {next}")?;
         if *not_delivered > 0 {
             write!(
                 f,
@@ -161,10 +164,28 @@ impl Problems {
     }
 
     pub(crate) fn say(&self, signal: Signal, trouble: &Trouble) {
-        let kind = trouble.kind;
+        self.note(signal, &trouble.what);
+        self.tell(signal, trouble);
+    }
+
+    /// Remembers what happened as the last thing that went wrong, and tells nobody.
+    pub(crate) fn note(&self, signal: Signal, what: &str) {
         let endpoint = &self.endpoints[signal.index()];
         self.counters
-            .error(format!("{signal} to {endpoint}: {}", trouble.what));
+            .error(format!("{signal} to {endpoint}: {what}"));
+    }
+
+    /// Tells of a setting that is not followed, with which nothing went wrong.
+    pub(crate) fn warn(&self, what: &str) {
+        self.tell(
+            Signal::Traces,
+            &Trouble::new(ProblemKind::NotFollowed, what),
+        );
+    }
+
+    fn tell(&self, signal: Signal, trouble: &Trouble) {
+        let kind = trouble.kind;
+        let endpoint = &self.endpoints[signal.index()];
         if !self.is_due(kind, signal) {
             return;
         }
@@ -226,6 +247,7 @@ fn advice(kind: ProblemKind) -> &'static str {
         }
         ProblemKind::TooLarge => "it is lost",
         ProblemKind::LostAtShutdown => "a longer time for the shutdown may save them",
+        ProblemKind::NotFollowed => "the export goes on as if it were not set",
         ProblemKind::Panicked => {
             "what was on its way is lost, and the export goes on: this is a bug in lineage-otlp"
         }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use super::backoff::mixed;
 use super::batch::Batch;
 use super::counts::LossReason;
-use super::deliver::{Sender, Throttle};
+use super::deliver::{Sender, Stop, Throttle};
 use super::envelope::Envelope;
 use super::problem::{Problems, Trouble, shown};
 use super::queue::{Next, Queue};
@@ -40,18 +40,24 @@ const AFTER_A_PANIC: Duration = Duration::from_millis(100);
 pub(crate) struct Worker {
     pub(crate) queue: Arc<Queue>,
     pub(crate) envelope: Arc<Envelope>,
-    pub(crate) targets: [Arc<Target>; 3],
+    /// None for a signal that is not exported.
+    pub(crate) targets: [Option<Arc<Target>>; 3],
     pub(crate) throttles: [Arc<Throttle>; 3],
     pub(crate) give_up_after: [Duration; 3],
     pub(crate) backoff: Backoff,
     pub(crate) problems: Arc<Problems>,
-    pub(crate) stop: watch::Receiver<Option<Instant>>,
+    pub(crate) stop: watch::Receiver<Option<Stop>>,
+    /// Said when the thread begins.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Worker {
     /// Runs until it is told to stop, and then until all is sent or the deadline has passed. Whatever happens, all that was
     /// offered is counted afterwards.
     pub(crate) fn run(self, runtime: tokio::runtime::Runtime, done: &mpsc::Sender<()>) {
+        for warning in &self.warnings {
+            self.problems.warn(warning);
+        }
         let ran = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.supervise())));
         if let Err(panic) = ran {
             self.tell_panic(Signal::Traces, &*panic);
@@ -68,8 +74,10 @@ impl Worker {
         let mut stop = self.stop.clone();
         let mut tasks = Tasks::default();
         for signal in Signal::ALL {
-            for nth in 0..senders(signal) {
-                self.spawn(&mut tasks, signal, nth, Duration::ZERO);
+            if let Some(target) = &self.targets[signal.index()] {
+                for nth in 0..senders(signal) {
+                    self.spawn(&mut tasks, target, (signal, nth), Duration::ZERO);
+                }
             }
         }
         let mut deadline = None;
@@ -82,7 +90,10 @@ impl Worker {
                 () = self.queue.pending.noted() => self.tell_pending(),
                 told = stop.changed(), if deadline.is_none() => {
                     // Who could tell is gone only if the pipeline was dropped in the middle of telling.
-                    deadline = if told.is_ok() { *stop.borrow_and_update() } else { Some(Instant::now()) };
+                    deadline = match told {
+                        Ok(()) => stop.borrow_and_update().map(|stop| stop.deadline),
+                        Err(_) => Some(Instant::now()),
+                    };
                 }
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => break,
             }
@@ -92,19 +103,25 @@ impl Worker {
         self.tell_pending();
     }
 
-    fn spawn(&self, tasks: &mut Tasks, signal: Signal, nth: usize, after: Duration) {
+    fn spawn(
+        &self,
+        tasks: &mut Tasks,
+        target: &Arc<Target>,
+        (signal, nth): (Signal, usize),
+        after: Duration,
+    ) {
         let worker = self.clone();
+        let target = Arc::clone(target);
         let task = tasks.set.spawn(async move {
             if !after.is_zero() {
                 sleep(after).await;
             }
-            worker.send_all(signal, nth).await;
+            worker.send_all(target, signal, nth).await;
         });
         tasks.who.insert(task.id(), (signal, nth));
     }
 
-    async fn send_all(&self, signal: Signal, nth: usize) {
-        let target = Arc::clone(&self.targets[signal.index()]);
+    async fn send_all(&self, target: Arc<Target>, signal: Signal, nth: usize) {
         let mut sender = Sender {
             signal,
             client: Client::new(Arc::clone(&target)),
@@ -118,6 +135,7 @@ impl Worker {
             give_up_after: self.give_up_after[signal.index()],
             stop: self.stop.clone(),
             throttle: Arc::clone(&self.throttles[signal.index()]),
+            is_failing: false,
         };
         loop {
             match self.queue.next(signal) {
@@ -149,7 +167,9 @@ impl Worker {
                 };
                 if let Ok(panic) = error.try_into_panic() {
                     self.tell_panic(signal, &*panic);
-                    self.spawn(tasks, signal, nth, AFTER_A_PANIC);
+                    if let Some(target) = &self.targets[signal.index()] {
+                        self.spawn(tasks, target, (signal, nth), AFTER_A_PANIC);
+                    }
                 }
             }
         }
@@ -187,10 +207,11 @@ impl Worker {
         let lost: Vec<_> = lost
             .map(|(signal, count)| format!("{count} {}", signal.items()))
             .collect();
-        let what = format!(
-            "{} were not acknowledged in the time that the shutdown had",
-            lost.join(", ")
-        );
+        let lost = lost.join(", ");
+        let mut what = format!("{lost} were not acknowledged in the time that the shutdown had");
+        if let Some(cause) = counts.last_error {
+            what += &format!("; last seen: {}", cause.text);
+        }
         let trouble = Trouble::new(ProblemKind::LostAtShutdown, what);
         self.problems.say(signal, &trouble);
     }

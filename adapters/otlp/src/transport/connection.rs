@@ -155,8 +155,37 @@ async fn connect(target: &Target) -> Result<TcpStream, Trouble> {
     })))
 }
 
+const DRAINING: &str =
+    "trying again; it may be about to end, or limit for how long it keeps a connection";
+
 const WHO_LISTENS: &str = "trying again; does the port expect this protocol (by default 4317 for grpc, 4318 for http/protobuf), and does \
      the endpoint begin with https:// where it expects TLS?";
+
+/// What the other side of HTTP/2 told in a frame of its own, which shows that it speaks it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ToldByFrame {
+    Nothing,
+    /// It takes no more requests on this connection, or not this one, and another may be fine.
+    GoElsewhere,
+    /// An error that it found.
+    Error,
+}
+
+#[cfg(feature = "grpc")]
+fn told_by_frame(error: &(dyn Error + 'static)) -> ToldByFrame {
+    match error.downcast_ref::<h2::Error>() {
+        Some(error) if error.is_remote() => match error.reason() {
+            Some(h2::Reason::NO_ERROR | h2::Reason::REFUSED_STREAM) => ToldByFrame::GoElsewhere,
+            _ => ToldByFrame::Error,
+        },
+        _ => ToldByFrame::Nothing,
+    }
+}
+
+#[cfg(not(feature = "grpc"))]
+fn told_by_frame(_: &(dyn Error + 'static)) -> ToldByFrame {
+    ToldByFrame::Nothing
+}
 
 /// Whether an error says that there is no connection any more, and nothing of why.
 fn is_end(error: &hyper::Error) -> bool {
@@ -168,11 +197,15 @@ fn is_end(error: &hyper::Error) -> bool {
 pub(super) fn trouble(error: &(dyn Error + 'static), answered: bool) -> Trouble {
     let mut text = error.to_string();
     let mut broken = false;
+    let mut told = ToldByFrame::Nothing;
     let mut cause = Some(error);
     while let Some(error) = cause {
         #[cfg(feature = "tls")]
         if let Some(tls) = super::tls::cause_of(error) {
             return tls;
+        }
+        if told == ToldByFrame::Nothing {
+            told = told_by_frame(error);
         }
         broken |= error.downcast_ref::<io::Error>().is_some();
         broken |= error.downcast_ref().is_some_and(is_end);
@@ -182,6 +215,11 @@ pub(super) fn trouble(error: &(dyn Error + 'static), answered: bool) -> Trouble 
         }
     }
     let text = shown(&text);
+    if told == ToldByFrame::GoElsewhere {
+        let what = format!("the collector closes its connections or takes no request ({text})");
+        return Trouble::new(ProblemKind::Unavailable, what).with_advice(DRAINING);
+    }
+    let answered = answered || told != ToldByFrame::Nothing;
     let trouble = if broken || answered {
         let what = format!("the connection broke ({text})");
         Trouble::new(ProblemKind::Unreachable, what)

@@ -27,6 +27,7 @@ pub(crate) struct Client {
     connection: Option<Connection>,
     /// Whether the other side of the connection has answered a request on it.
     answered: bool,
+    /// Empty while no request is under way.
     stage: &'static str,
 }
 
@@ -55,7 +56,18 @@ impl Client {
         }
     }
 
+    /// What a request that is under way waits for, as of the last time that [`send`](Self::send) was polled.
+    pub(crate) fn under_way(&self) -> Option<&'static str> {
+        (!self.stage.is_empty()).then_some(self.stage)
+    }
+
     pub(crate) async fn send(&mut self, prepared: &Prepared) -> Verdict {
+        let verdict = self.send_within_its_time(prepared).await;
+        self.stage = "";
+        verdict
+    }
+
+    async fn send_within_its_time(&mut self, prepared: &Prepared) -> Verdict {
         let target = Arc::clone(&self.target);
         let limit = target.destination.timeout;
         let trouble = match tokio::time::timeout(limit, self.exchange(prepared)).await {
@@ -63,11 +75,7 @@ impl Client {
             Ok(Err(trouble)) => trouble,
             Err(_) => Trouble::new(
                 ProblemKind::TimedOut,
-                format!(
-                    "not done after {} ms, while {}",
-                    limit.as_millis(),
-                    self.stage
-                ),
+                format!("not done after {} ms, {}", limit.as_millis(), self.stage),
             ),
         };
         self.connection = None;
@@ -78,7 +86,7 @@ impl Client {
     }
 
     async fn exchange(&mut self, prepared: &Prepared) -> Result<Answer, Trouble> {
-        self.stage = "waiting to send";
+        self.stage = "while waiting to send";
         let reused = match &mut self.connection {
             Some(connection) => connection.is_ready().await,
             None => false,
@@ -93,7 +101,7 @@ impl Client {
         }
         self.connection = None;
         self.answered = false;
-        self.stage = "connecting";
+        self.stage = "while connecting";
         self.connection = Some(Connection::open(&self.target).await?);
         match self.ask(prepared).await {
             Ok(answer) => Ok(answer),
@@ -130,11 +138,11 @@ impl Client {
                 what,
             )));
         };
-        self.stage = "sending, or waiting for the answer to begin";
+        self.stage = "while sending, or waiting for the answer to begin";
         let sent = connection.send(request).await;
         let response = sent.map_err(Failed::BeforeAnswer)?;
         self.answered = true;
-        self.stage = "waiting for the answer to end";
+        self.stage = "while waiting for the answer to end";
         let (head, body) = response.into_parts();
         let (body, trailers, is_cut) = read(body).await.map_err(Failed::Within)?;
         if is_cut {

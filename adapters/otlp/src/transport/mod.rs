@@ -43,6 +43,10 @@ impl Client {
         Self(target)
     }
 
+    pub(crate) fn under_way(&self) -> Option<&'static str> {
+        None
+    }
+
     pub(crate) async fn send(&mut self, _: &Prepared) -> Verdict {
         Verdict::Refused(crate::pipeline::problem::Trouble::new(
             crate::pipeline::ProblemKind::NotOtlp,

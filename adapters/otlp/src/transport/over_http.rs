@@ -8,6 +8,7 @@ use prost::Message as _;
 
 use super::Verdict;
 use super::exchange::Answer;
+use crate::config::without_secrets;
 use crate::pipeline::ProblemKind;
 use crate::pipeline::problem::{Trouble, shown};
 
@@ -82,7 +83,9 @@ fn said(answer: &Answer) -> String {
     if answer.status.is_redirection() {
         let location = answer.headers.get(LOCATION);
         let location = location.map(|it| String::from_utf8_lossy(it.as_bytes()));
-        return location.map_or_else(String::new, |location| format!("see {}", shown(&location)));
+        return location.map_or_else(String::new, |location| {
+            format!("see {}", shown(&without_secrets(&location)))
+        });
     }
     let kind = answer.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
     if kind.is_some_and(|kind| kind.starts_with(b"application/x-protobuf"))
@@ -174,6 +177,17 @@ mod tests {
             let read = retry_after(&answer(429, &[("retry-after", text)], b""), now);
             assert_eq!(read, expected.map(Duration::from_secs), "{text}");
         }
+    }
+
+    #[test]
+    fn of_where_a_redirect_points_no_query_is_shown() {
+        let headers = [("location", "https://me:pw@there/v1/traces?token=secret#x")];
+        let Verdict::Refused(trouble) = judge(&answer(307, &headers, b"")) else {
+            panic!("redirects are not followed");
+        };
+        let expected =
+            "the server answered 307 Temporary Redirect: see https://…@there/v1/traces?…";
+        assert_eq!(trouble.what, expected);
     }
 
     #[test]

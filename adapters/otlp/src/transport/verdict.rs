@@ -54,8 +54,13 @@ impl Verdict {
                 warning: None,
             };
         };
-        let refused = u64::try_from(partial.rejected).unwrap_or(0);
         let said = shown(&partial.error_message);
+        let Ok(refused) = u64::try_from(partial.rejected) else {
+            let rejected = partial.rejected;
+            return Self::unreadable(format!(
+                "took it and answered that it refused {rejected} items of it, which cannot be: {said:?}"
+            ));
+        };
         let what = match (refused, said.is_empty()) {
             (0, true) => None,
             (0, false) => Some(format!("took all of a request and warned: {said}")),
@@ -118,7 +123,6 @@ mod tests {
             warning: None,
         };
         assert_eq!(answer(0, ""), silent);
-        assert_eq!(answer(-1, ""), silent);
         assert_eq!(Verdict::of_response(b""), silent);
     }
 
@@ -126,6 +130,7 @@ mod tests {
     fn a_warning_refuses_nothing_and_garbage_is_said_to_be() {
         for (verdict, kind) in [
             (answer(0, "use gzip"), ProblemKind::PartlyRefused),
+            (answer(-1, ""), ProblemKind::UnreadableAnswer),
             (
                 Verdict::of_response(b"<html>"),
                 ProblemKind::UnreadableAnswer,
