@@ -221,6 +221,17 @@ fn a_collector_that_closes_its_connections_is_said_to_speak_the_protocol() {
 }
 
 #[test]
+fn a_collector_that_says_goodbye_before_it_is_asked_is_said_to_speak_the_protocol() {
+    let goodbye = [frame(4, 0, &[]), frame(7, 0, &[0; 8])].concat();
+    let server = Server::raw(move |mut stream| {
+        let _ = stream.write_all(&goodbye);
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let problem = never(&server.endpoint(), Protocol::Grpc);
+    assert_eq!(problem.kind, ProblemKind::Unavailable, "{problem}");
+}
+
+#[test]
 fn a_connection_that_breaks_in_the_middle_is_made_again() {
     let script = |before, _: &export_support::http::Request| match before {
         0 => Do::Close,

@@ -9,7 +9,7 @@
 //! | `OTEL_BSP_SCHEDULE_DELAY` | a batch is sealed when its first item is so old | 1 s |
 //! | `OTEL_BSP_MAX_EXPORT_BATCH_SIZE` | or has so many items | 8192 |
 //! | `OTEL_BSP_MAX_QUEUE_SIZE` | so many items may wait or be on their way, beside the bound by bytes | that by bytes alone |
-//! | `OTEL_BSP_EXPORT_TIMEOUT` | a batch is tried for so long, from its first attempt to its last | 5 min |
+//! | `OTEL_BSP_EXPORT_TIMEOUT` | a batch is tried for so long, and given up after it | 5 min |
 //!
 //! Other than the standard says, a value that cannot be used is an error and not ignored: an export that silently goes elsewhere
 //! than it was told to is found too late. A value that is not UTF-8 is one of these.

@@ -297,7 +297,8 @@ impl Settings {
         self
     }
 
-    /// For how long a batch is tried from its first attempt on. By default 5 minutes.
+    /// For how long a batch is tried from its first attempt on. By default 5 minutes. However long a collector wishes to be left
+    /// alone, one attempt more is made within it.
     pub fn give_up_after(&mut self, time: Duration) -> &mut Self {
         self.batching
             .iter_mut()

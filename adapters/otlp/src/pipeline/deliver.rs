@@ -1,4 +1,12 @@
 //! Brings one batch to the collector, however often that takes.
+//!
+//! Between two attempts the collector's wish counts (`Retry-After`, or gRPC's retry information), for all of a signal's senders,
+//! and where it has none, a back-off of ours. Two things end attempts, and both leave the last one a fair part of the time:
+//!
+//! * A batch is given up some time after its first attempt. The last begins when a request's time is left of it, or a quarter.
+//! * A shutdown has a deadline. It ends waits of our own choice at once and makes later ones short, so that attempts go on as
+//!   long as there is time. A wish of the collector's is kept until the last quarter. Then it is asked once more, and if it
+//!   still wishes so, what is left is lost.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -163,6 +163,10 @@ const WHO_LISTENS: &str = "trying again; does the port expect this protocol (by 
 
 /// What the other side of HTTP/2 told in a frame of its own, which shows that it speaks it.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "grpc"),
+    allow(dead_code, reason = "HTTP/1 has no frames")
+)]
 enum ToldByFrame {
     Nothing,
     /// It takes no more requests on this connection, or not this one, and another may be fine.
