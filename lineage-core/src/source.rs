@@ -36,7 +36,7 @@ pub enum Tier {
 
 /// Why a source gives no evidence. The server runs on without it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no evidence: {why}")]
+#[error("no device evidence: {why}")]
 pub struct NoEvidence {
     /// What happened, to what, and what to do next.
     pub why: Arc<str>,
