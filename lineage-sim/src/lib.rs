@@ -74,7 +74,8 @@
 //!
 //! The two libraries are global to a process. A test that wants its own configuration, or that
 //! counts records, runs in a process of its own: see [`isolated`]. What is documented by NVIDIA,
-//! measured by others, or a switch because nobody says, is listed in `docs/simulator.md` of the repository.
+//! measured by others, or a switch because nobody says, is listed in `docs/simulator.md` of the repository;
+//! [`not_supported`] lists the functions that exist and are not simulated.
 //!
 //! Linux only; elsewhere [`load`] answers [`LoadError::NotSupported`].
 
@@ -91,6 +92,7 @@ mod locate;
 #[cfg(target_os = "linux")]
 mod symbols;
 mod truth;
+mod unsupported;
 mod version;
 
 pub use abi::{KERNEL_FAILED, KERNEL_ILLEGAL_ADDRESS, KERNEL_OK, RawParameter};
@@ -103,4 +105,5 @@ pub use kernel::{DeviceRange, Element, KernelError, KernelResult, Launch};
 pub use lineage_sim_model::{Cause, Clock, DependencyKind, Limit, Settings, WaitSplit};
 pub use load::{LoadError, load};
 pub use truth::{Call, Counts, GraphNode, Operation, OperationKind, StackDepth, Truth};
+pub use unsupported::{NotSupported, not_supported};
 pub use version::CuptiVersion;

@@ -1,5 +1,7 @@
-//! CUPTI functions that exist and answer `CUPTI_ERROR_NOT_SUPPORTED` (27): every other function
-//! that `libcupti.so` of CUPTI 12.9 or 13.5 exports or its headers declare. Names only.
+//! CUPTI functions that exist and answer `CUPTI_ERROR_NOT_SUPPORTED` (27); lineage-sim lists the same names on request.
+
+#[path = "../../src/unsupported/cupti.rs"]
+mod names;
 
 macro_rules! unsupported {
     ($($name:ident)*) => {
@@ -13,71 +15,4 @@ macro_rules! unsupported {
     };
 }
 
-unsupported! {
-    cuptiActivityConfigurePCSampling cuptiActivityConfigureUnifiedMemoryCounter
-    cuptiActivityDisableContext cuptiActivityDisable_v2
-    cuptiActivityEnableAllocationSource cuptiActivityEnableAndDump cuptiActivityEnableAndDump_v2
-    cuptiActivityEnableBufferSummary cuptiActivityEnableContext
-    cuptiActivityEnableDeviceGraph
-    cuptiActivityEnableDriverApi_v2 cuptiActivityEnableHWTrace cuptiActivityEnableLaunchAttributes
-    cuptiActivityEnableRawTimestamps cuptiActivityEnableRawTimestamps_v2
-    cuptiActivityEnableRuntimeApi_v2 cuptiActivityEnable_v2 cuptiActivityFlush
-    cuptiActivityGetAttribute_v2 cuptiActivityGetEnabledKinds cuptiActivityGetNextRecord_v2
-    cuptiActivityGetNumDroppedRecords_v2 cuptiActivityGetNvtxExtPayloadAttr
-    cuptiActivityGetNvtxExtPayloadEntryTypeInfo cuptiActivityGetStructSize
-    cuptiActivityPopExternalCorrelationId_v2 cuptiActivityPushExternalCorrelationId_v2
-    cuptiActivityRegisterCallbacks_v2 cuptiActivitySetAttribute_v2 cuptiClockControlGetStatus
-    cuptiClockControlLock cuptiClockControlUnlock cuptiComputeCapabilitySupported
-    cuptiDeviceEnumEventDomains cuptiDeviceEnumMetrics cuptiDeviceGetAttribute
-    cuptiDeviceGetChipName cuptiDeviceGetEventDomainAttribute cuptiDeviceGetNumEventDomains
-    cuptiDeviceGetNumMetrics cuptiDeviceGetTimestamp cuptiDeviceSupported cuptiDeviceVirtualizationMode
-    cuptiDisableKernelReplayMode cuptiDisableLibcuda cuptiDisableNonOverlappingMode
-    cuptiEnableCigMode cuptiEnableKernelReplayMode cuptiEnableNonOverlappingMode
-    cuptiEnumEventDomains cuptiEnumMetrics cuptiEventDomainEnumEvents cuptiEventDomainGetAttribute
-    cuptiEventDomainGetNumEvents cuptiEventGetAttribute cuptiEventGetIdFromName
-    cuptiEventGroupAddEvent cuptiEventGroupCreate cuptiEventGroupDestroy cuptiEventGroupDisable
-    cuptiEventGroupEnable cuptiEventGroupGetAttribute cuptiEventGroupReadAllEvents
-    cuptiEventGroupReadEvent cuptiEventGroupRemoveAllEvents cuptiEventGroupRemoveEvent
-    cuptiEventGroupResetAllEvents cuptiEventGroupSetAttribute cuptiEventGroupSetDisable
-    cuptiEventGroupSetEnable cuptiEventGroupSetsCreate cuptiEventGroupSetsDestroy
-    cuptiGetAutoBoostState cuptiGetCubinCrc cuptiGetCudaEventId cuptiGetEnabledCallbacks
-    cuptiGetErrorMessage cuptiGetGlobalCallbackState     cuptiGetNumContexts cuptiGetNumEventDomains cuptiGetNumMetrics
-    cuptiGetRecommendedBufferSize cuptiGetSassToSourceCorrelation cuptiGetTimestamp_v2
-    cuptiIsTracingSessionRunning cuptiKernelReplaySubscribeUpdate cuptiMetricCreateEventGroupSets
-    cuptiMetricEnumEvents cuptiMetricEnumProperties cuptiMetricGetAttribute cuptiMetricGetIdFromName
-    cuptiMetricGetNumEvents cuptiMetricGetNumProperties cuptiMetricGetRequiredEventGroupSets
-    cuptiMetricGetValue cuptiMetricGetValue2 cuptiNvtxExtensionInitialize cuptiNvtxInitialize
-    cuptiNvtxInitialize2 cuptiOpenACCInitialize cuptiOpenMpInitialize cuptiOpenMpInitialize_v2
-    cuptiPCSamplingDisable cuptiPCSamplingEnable cuptiPCSamplingGetConfigurationAttribute
-    cuptiPCSamplingGetData cuptiPCSamplingGetNumStallReasons cuptiPCSamplingGetStallReasons
-    cuptiPCSamplingSetConfigurationAttribute cuptiPCSamplingStart cuptiPCSamplingStop
-    cuptiPmSamplingCounterDataGetSampleInfo cuptiPmSamplingCounterDataImageInitialize
-    cuptiPmSamplingDecodeData cuptiPmSamplingDisable cuptiPmSamplingEnable
-    cuptiPmSamplingGetCounterAvailability cuptiPmSamplingGetCounterDataInfo
-    cuptiPmSamplingGetCounterDataSize cuptiPmSamplingSetConfig cuptiPmSamplingStart
-    cuptiPmSamplingStop cuptiProfilerBeginPass cuptiProfilerBeginSession
-    cuptiProfilerCounterDataImageCalculateScratchBufferSize
-    cuptiProfilerCounterDataImageCalculateSize cuptiProfilerCounterDataImageInitialize
-    cuptiProfilerCounterDataImageInitializeScratchBuffer cuptiProfilerDeInitialize
-    cuptiProfilerDeviceSupported cuptiProfilerDisableProfiling cuptiProfilerEnableProfiling
-    cuptiProfilerEndPass cuptiProfilerEndSession cuptiProfilerFlushCounterData
-    cuptiProfilerGetCounterAvailability cuptiProfilerHostConfigAddMetrics
-    cuptiProfilerHostDeinitialize cuptiProfilerHostEvaluateToGpuValues
-    cuptiProfilerHostGetBaseMetrics cuptiProfilerHostGetConfigImage
-    cuptiProfilerHostGetConfigImageSize cuptiProfilerHostGetMaxNumHardwareMetricsPerPass
-    cuptiProfilerHostGetMetricProperties cuptiProfilerHostGetMetricsInSinglePassSet
-    cuptiProfilerHostGetNumOfPasses cuptiProfilerHostGetRangeName cuptiProfilerHostGetSinglePassSets
-    cuptiProfilerHostGetSubMetrics cuptiProfilerHostGetSupportedChips cuptiProfilerHostInitialize
-    cuptiProfilerHostSetDevicePartitionInfo cuptiProfilerInitialize cuptiProfilerIsPassCollected
-    cuptiProfilerPopRange cuptiProfilerPushRange cuptiProfilerSetConfig cuptiProfilerUnsetConfig
-    cuptiRangeProfilerCounterDataGetRangeInfo cuptiRangeProfilerCounterDataImageInitialize
-    cuptiRangeProfilerDecodeData cuptiRangeProfilerDisable cuptiRangeProfilerEnable
-    cuptiRangeProfilerGetCounterDataInfo cuptiRangeProfilerGetCounterDataSize
-    cuptiRangeProfilerGetDevicePartitionInfo cuptiRangeProfilerPopRange cuptiRangeProfilerPushRange
-    cuptiRangeProfilerSetConfig cuptiRangeProfilerStart cuptiRangeProfilerStop
-    cuptiRegisterComputeCrcCallback cuptiSassMetricsDisable cuptiSassMetricsEnable
-    cuptiSassMetricsFlushData cuptiSassMetricsGetDataProperties cuptiSassMetricsGetMetrics
-    cuptiSassMetricsGetNumOfMetrics cuptiSassMetricsGetProperties cuptiSassMetricsSetConfig
-    cuptiSassMetricsUnsetConfig cuptiSetEventCollectionMode cuptiStateQuery cuptiSubscribe_v2
-    cuptiSupportedDomains
-}
+names::unsupported_cupti_functions!(unsupported);
