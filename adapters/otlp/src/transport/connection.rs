@@ -119,10 +119,16 @@ impl Connection {
     /// What an error of a request means. Where it is only that the connection is gone, the connection's own task knows why.
     pub(super) async fn trouble(&mut self, error: hyper::Error, answered: bool) -> Trouble {
         let is_told_elsewhere = error.is_canceled() || error.is_closed();
-        if is_told_elsewhere
-            && let Ok(Ok(Err(reason))) = tokio::time::timeout(LAST_WORDS, &mut self.driver).await
-        {
-            return trouble(&reason, answered);
+        if is_told_elsewhere {
+            match tokio::time::timeout(LAST_WORDS, &mut self.driver).await {
+                Ok(Ok(Err(reason))) => return trouble(&reason, answered),
+                // Of HTTP/1 it ends so as well where the other side speaks first, and so speaks something else.
+                #[cfg(feature = "grpc")]
+                Ok(Ok(Ok(()))) if matches!(self.sending, Sending::Http2(_)) => {
+                    return closed(answered);
+                }
+                _ => {}
+            }
         }
         trouble(&error, answered)
     }
@@ -157,6 +163,10 @@ async fn connect(target: &Target) -> Result<TcpStream, Trouble> {
 
 const DRAINING: &str =
     "trying again; it may be about to end, or limit for how long it keeps a connection";
+
+#[cfg(feature = "grpc")]
+const CLOSED_EARLY: &str = "trying again; the collector may be about to end, and if it is not: does the port expect this protocol (by \
+     default 4317 for grpc, 4318 for http/protobuf), and does the endpoint begin with https:// where it expects TLS?";
 
 const WHO_LISTENS: &str = "trying again; does the port expect this protocol (by default 4317 for grpc, 4318 for http/protobuf), and does \
      the endpoint begin with https:// where it expects TLS?";
@@ -195,6 +205,17 @@ fn told_by_frame(_: &(dyn Error + 'static)) -> ToldByFrame {
 fn is_end(error: &hyper::Error) -> bool {
     let is_gone = error.is_closed() || error.is_canceled();
     error.is_incomplete_message() || is_gone && error.source().is_none()
+}
+
+/// A connection of HTTP/2 that ended without an error: by a goodbye before the request was written, or just so.
+#[cfg(feature = "grpc")]
+fn closed(answered: bool) -> Trouble {
+    let what = "the connection was closed before it took a request";
+    let trouble = Trouble::new(ProblemKind::Unreachable, what);
+    match answered {
+        true => trouble.with_advice(DRAINING),
+        false => trouble.with_advice(CLOSED_EARLY),
+    }
 }
 
 /// What an error of a connection means; `answered` where the other side has spoken the protocol before.
