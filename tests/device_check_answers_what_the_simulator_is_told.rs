@@ -7,11 +7,16 @@ use serde_json::{Value, json};
 mod device_check;
 use device_check::Run;
 
-/// All questions but those that run long, under one setting of the simulator's switches.
+/// All questions but those that run long, and no scenarios, under one setting of the simulator's switches.
 fn ask(switches: &[&str]) -> Run {
     let run = Run::new(
         &[
-            &["--gpu", "sim", "--skip", "inference_server,launch_loop"],
+            &[
+                "--gpu",
+                "sim",
+                "--skip",
+                "inference_server,launch_loop,scenarios",
+            ],
             switches,
         ]
         .concat(),

@@ -244,6 +244,24 @@ impl Client {
         Ok(client)
     }
 
+    /// As `cuptiGetVersion` gives it.
+    pub fn version(&self) -> u32 {
+        self.library.version()
+    }
+
+    /// A function's name; none where CUPTI has none.
+    pub fn callback_name(&self, domain: u32, cbid: u32) -> Option<String> {
+        let mut name = std::ptr::null();
+        // SAFETY: numbers and a valid place.
+        let code = unsafe { (self.functions().get_callback_name)(domain, cbid, &mut name) };
+        if code != result::SUCCESS || name.is_null() {
+            return None;
+        }
+        // SAFETY: a text of CUPTI's own, which ends with a zero byte and stays.
+        let name = unsafe { std::ffi::CStr::from_ptr(name) };
+        Some(name.to_string_lossy().into_owned())
+    }
+
     pub fn functions(&self) -> &'static Functions {
         self.library.functions()
     }
@@ -460,14 +478,20 @@ impl Client {
 
     /// Flushes, and decodes what came back since the last time.
     pub fn take(&self) -> Result<Vec<Record>, Failure> {
+        let mut records = Vec::new();
+        self.take_each(|buffer, bytes| records.push(Record::decode(buffer, bytes)))?;
+        Ok(records)
+    }
+
+    /// Flushes, and hands over what came back since the last time: the number of the buffer, and its bytes from a record's first on.
+    pub fn take_each(&self, mut with: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
         self.flush()?;
         let delivered = std::mem::take(&mut *lock(&DELIVERED));
-        let mut records = Vec::new();
         for buffer in delivered {
             let number = self.buffers.replace(self.buffers.get() + 1);
-            self.decode(number, &buffer, &mut records);
+            self.each(&buffer, |bytes| with(number, bytes));
         }
-        Ok(records)
+        Ok(())
     }
 
     /// Takes records until enough have come, or for 2 s after the work was done.
@@ -484,7 +508,7 @@ impl Client {
         Ok(records)
     }
 
-    fn decode(&self, number: usize, buffer: &Delivered, records: &mut Vec<Record>) {
+    fn each(&self, buffer: &Delivered, mut with: impl FnMut(&[u8])) {
         let next = self.functions().activity_get_next_record;
         let mut record = null_mut();
         loop {
@@ -500,7 +524,7 @@ impl Client {
             }
             // SAFETY: the rest of the valid bytes, which nobody writes to any more.
             let bytes = unsafe { std::slice::from_raw_parts(record, buffer.valid_bytes - offset) };
-            records.push(Record::decode(number, bytes));
+            with(bytes);
         }
     }
 }

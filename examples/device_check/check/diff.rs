@@ -1,18 +1,19 @@
 //! Two runs, question by question: what a device does and what the simulator does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::options::Files;
+use super::options::{CuptiChoice, Files, name};
+use super::scenarios::{PREFIX, words};
 
 /// Prints what differs. Status 0 if nothing does, 1 if something does.
 pub fn print(files: &Files) -> Result<ExitCode, String> {
     let (real, simulated) = (read(&files.real)?, read(&files.simulated)?);
     let (left, right) = (answers(&real), answers(&simulated));
-    let keys: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
     let (mut same, mut differing) = (0, 0);
     let shown =
         |value: Option<&Value>| value.map_or_else(|| "not answered".to_owned(), Value::to_string);
@@ -26,6 +27,7 @@ pub fn print(files: &Files) -> Result<ExitCode, String> {
         println!("{key:<58} {:<16} {}", shown(left), shown(right));
     }
     println!("\n{same} answers are the same, {differing} differ (first file, second file)");
+    let scenarios_differ = print_scenarios(&real, &simulated);
     let switches = switches(&real);
     if !switches.is_empty() {
         println!("\nthe simulator does as the first does with:");
@@ -33,11 +35,39 @@ pub fn print(files: &Files) -> Result<ExitCode, String> {
             println!("  {switch} {value}");
         }
     }
-    Ok(if differing == 0 {
+    Ok(if differing == 0 && !scenarios_differ {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Prints in words what the scenarios told differently; whether anything.
+fn print_scenarios(first: &Value, second: &Value) -> bool {
+    let names: BTreeSet<&String> = [first, second]
+        .into_iter()
+        .filter_map(|summary| summary["questions"].as_object())
+        .flat_map(|questions| questions.keys())
+        .filter(|name| name.starts_with(PREFIX))
+        .collect();
+    let (mut same, mut differing) = (0, 0);
+    for name in names {
+        let [first, second] = [first, second].map(|summary| &summary["questions"][name]);
+        let differences = words::differences(first, second);
+        if differences.is_empty() {
+            same += 1;
+            continue;
+        }
+        differing += 1;
+        println!("\n{name}:");
+        for difference in differences {
+            println!("  {difference}");
+        }
+    }
+    if same + differing > 0 {
+        println!("\n{same} scenarios were told the same, {differing} differently");
+    }
+    differing > 0
 }
 
 fn read(path: &Path) -> Result<Value, String> {
@@ -56,6 +86,10 @@ fn read(path: &Path) -> Result<Value, String> {
 fn answers(summary: &Value) -> BTreeMap<String, Value> {
     let mut answers = BTreeMap::new();
     for (name, question) in summary["questions"].as_object().into_iter().flatten() {
+        // They are compared in words.
+        if name.starts_with(PREFIX) {
+            continue;
+        }
         match question.get("answer") {
             Some(answer) => flatten(name, answer, &mut answers),
             None => {
@@ -100,11 +134,8 @@ fn switches(summary: &Value) -> Vec<(&'static str, String)> {
         switches.push(("--sim-per-thread-buffers", per_thread.to_string()));
     }
     if let Some(version) = summary["machine"]["cupti"]["cupti_version"].as_u64() {
-        // The layouts that the simulator writes are those of 12.9 and 13.5; a version between is read by prefix.
-        switches.push((
-            "--sim-cupti",
-            if version >= 130_000 { "13.5" } else { "12.9" }.to_owned(),
-        ));
+        // A version between two that are simulated writes records as the older one does.
+        switches.push(("--sim-cupti", name(&CuptiChoice::like(version))));
     }
     switches
 }

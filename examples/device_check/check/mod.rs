@@ -4,6 +4,7 @@
 //!   child with its time limit, [`machine`] what there is on this machine, [`privacy`] what is not written;
 //! * [`questions`] are the questions, each asked in the child: of CUPTI through [`cupti`], about the
 //!   work of a small [`program`];
+//! * [`scenarios`] are small pieces of work, each run in a child as well, whose records are the answer;
 //! * [`diff`] compares two runs.
 
 mod clock;
@@ -18,6 +19,7 @@ mod program;
 mod questions;
 mod record;
 mod run;
+mod scenarios;
 
 use std::process::ExitCode;
 
@@ -31,8 +33,8 @@ pub fn main() -> ExitCode {
         Command::Ask(ask) => questions::answer_one(&ask),
         Command::Diff(files) => diff::print(&files),
         Command::Questions => {
-            for question in questions::QUESTIONS {
-                println!("{:<26} {}", question.name, question.asks);
+            for question in questions::QUESTIONS.iter().chain(scenarios::SCENARIOS) {
+                println!("{:<36} {}", question.name, question.asks);
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -31,14 +31,14 @@ pub struct Run {
     pub out: PathBuf,
     #[command(flatten)]
     pub of: Of,
-    /// Ask only these
+    /// Ask only these; `scenarios` means all of them
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Do not ask these
+    /// Do not ask these; `scenarios` means all of them
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub skip: Vec<String>,
     /// Seconds for all of it; what has not been asked by then is recorded as skipped
-    #[arg(long, default_value_t = 450, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 180, value_name = "SECONDS")]
     pub within: u64,
     /// Rounds in which the launch loop is run with nothing, with CUPTI, and with lineage, in turn
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
@@ -84,7 +84,7 @@ pub struct Of {
         long,
         value_enum,
         default_value = "12.9",
-        value_name = "12.9|13.5",
+        value_name = "12.0|12.4|12.9|13.0|13.1|13.4|13.5",
         hide_possible_values = true
     )]
     pub sim_cupti: CuptiChoice,
@@ -150,10 +150,7 @@ impl Of {
     /// added to it is measured against something.
     pub fn config(&self) -> Config {
         Config::default()
-            .cupti_version(match self.sim_cupti {
-                CuptiChoice::V12_9 => CuptiVersion::V12_9,
-                CuptiChoice::V13_5 => CuptiVersion::V13_5,
-            })
+            .cupti_version(self.sim_cupti.version())
             .push_inside_enter_counts(self.sim_push_inside_enter)
             .runtime_calls(match self.sim_runtime_calls {
                 RuntimeCallsChoice::Off => RuntimeCalls::Off,
@@ -192,8 +189,39 @@ pub enum RuntimeCallsChoice {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CuptiChoice {
+    #[value(name = "12.0")]
+    V12_0,
+    #[value(name = "12.4")]
+    V12_4,
     #[value(name = "12.9")]
     V12_9,
+    #[value(name = "13.0")]
+    V13_0,
+    #[value(name = "13.1")]
+    V13_1,
+    #[value(name = "13.4")]
+    V13_4,
     #[value(name = "13.5")]
     V13_5,
+}
+
+impl CuptiChoice {
+    /// The newest that is not newer than this number of `cuptiGetVersion`; else the oldest.
+    pub fn like(number: u64) -> Self {
+        let not_newer = |choice: &&Self| u64::from(choice.version().number()) <= number;
+        let newest = Self::value_variants().iter().rev().find(not_newer);
+        newest.copied().unwrap_or(Self::V12_0)
+    }
+
+    fn version(self) -> CuptiVersion {
+        match self {
+            Self::V12_0 => CuptiVersion::V12_0,
+            Self::V12_4 => CuptiVersion::V12_4,
+            Self::V12_9 => CuptiVersion::V12_9,
+            Self::V13_0 => CuptiVersion::V13_0,
+            Self::V13_1 => CuptiVersion::V13_1,
+            Self::V13_4 => CuptiVersion::V13_4,
+            Self::V13_5 => CuptiVersion::V13_5,
+        }
+    }
 }

@@ -42,7 +42,7 @@ pub struct Program {
 // SAFETY: CUDA's handles belong to no thread; `pinned` is used by one call at a time, see `copy_to_host`.
 unsafe impl Sync for Program {}
 
-fn driver<T>(call: &'static str, outcome: Result<T, DriverError>) -> Result<T, Failure> {
+pub fn driver<T>(call: &'static str, outcome: Result<T, DriverError>) -> Result<T, Failure> {
     outcome.map_err(|error| Failure::Driver { call, error })
 }
 
@@ -103,6 +103,16 @@ impl Program {
     /// The context, as CUPTI takes it.
     pub fn context(&self) -> *mut c_void {
         self.context.cast()
+    }
+
+    /// The kernel that does nothing, and the one that runs for as many nanoseconds as it is told.
+    pub fn kernels(&self) -> [sys::CUfunction; 2] {
+        [self.tick, self.spin]
+    }
+
+    /// [`BYTES`] of device memory, and as many of pinned host memory.
+    pub fn memory(&self) -> (sys::CUdeviceptr, *mut u8) {
+        (self.memory, self.pinned)
     }
 
     /// Launches a kernel that does nothing.

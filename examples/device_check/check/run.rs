@@ -15,6 +15,7 @@ use super::machine;
 use super::options::{Of, Run};
 use super::process;
 use super::questions::{self, Question};
+use super::scenarios::{self, SCENARIOS};
 use written::Written;
 
 /// How much of what a child said on its error stream is kept where it failed.
@@ -44,7 +45,7 @@ pub fn all(run: &Run) -> Result<ExitCode, String> {
         cudart: None,
     };
     for name in run.only.iter().chain(&run.skip) {
-        if !names().any(|known| known == name) {
+        if !names().any(|known| is_meant(name, known)) {
             return Err(format!(
                 "there is no question {name}: `device_check questions` lists them"
             ));
@@ -55,7 +56,7 @@ pub fn all(run: &Run) -> Result<ExitCode, String> {
     let obstacle = obstacle(&machine, &run.of);
     written.machine(machine)?;
 
-    for question in questions::QUESTIONS {
+    for question in questions::QUESTIONS.iter().chain(SCENARIOS) {
         asker.record(
             &mut written,
             question.name,
@@ -81,8 +82,14 @@ pub fn all(run: &Run) -> Result<ExitCode, String> {
 fn names() -> impl Iterator<Item = &'static str> {
     questions::QUESTIONS
         .iter()
+        .chain(SCENARIOS)
         .map(|question| question.name)
         .chain([SERVER, LOOP])
+}
+
+/// Whether a word of the command line means this question: its name, or `scenarios` for all of these.
+fn is_meant(word: &str, name: &str) -> bool {
+    word == name || (word == "scenarios" && name.starts_with(scenarios::PREFIX))
 }
 
 fn name_of(of: &Of) -> &'static str {
@@ -141,8 +148,12 @@ impl Asker<'_> {
         ask: impl FnOnce(&Self) -> Value,
     ) -> Result<(), String> {
         let only = &self.run.only;
-        if (!only.is_empty() && !only.iter().any(|wanted| wanted == name))
-            || self.run.skip.iter().any(|unwanted| unwanted == name)
+        if (!only.is_empty() && !only.iter().any(|wanted| is_meant(wanted, name)))
+            || self
+                .run
+                .skip
+                .iter()
+                .any(|unwanted| is_meant(unwanted, name))
         {
             return Ok(());
         }

@@ -24,6 +24,7 @@ use super::options::{Ask, Of};
 use super::process;
 use super::program::{self, Program};
 use super::record::Record;
+use super::scenarios::{self, SCENARIOS, Stage};
 
 /// More records than this are not written, but counted.
 const RECORDS_WRITTEN: usize = 2_000;
@@ -35,7 +36,29 @@ pub struct Question {
     pub asks: &'static str,
     /// How long the process may take.
     pub limit: Duration,
-    ask: fn(&Arm) -> Result<Answer, Failure>,
+    ask: Way,
+}
+
+/// How a question is asked.
+enum Way {
+    /// By a function that makes the answer.
+    Asked(fn(&Arm) -> Result<Answer, Failure>),
+    /// By work whose records are the answer.
+    Run(fn(&Stage) -> Result<(), Failure>),
+}
+
+/// A question that is a scenario.
+pub const fn scenario(
+    name: &'static str,
+    asks: &'static str,
+    run: fn(&Stage) -> Result<(), Failure>,
+) -> Question {
+    Question {
+        name,
+        asks,
+        limit: Duration::from_secs(15),
+        ask: Way::Run(run),
+    }
 }
 
 const fn question(
@@ -47,7 +70,7 @@ const fn question(
         name,
         asks,
         limit: Duration::from_secs(25),
-        ask,
+        ask: Way::Asked(ask),
     }
 }
 
@@ -180,7 +203,7 @@ pub struct Arm {
 
 impl Arm {
     /// CUPTI first, then CUDA, as lineage does it.
-    fn open(&self, setup: &Setup) -> Result<(Client, Program), Failure> {
+    pub fn open(&self, setup: &Setup) -> Result<(Client, Program), Failure> {
         let client = Client::open(setup)?;
         let program = self.program()?;
         Ok((client, program))
@@ -206,7 +229,7 @@ pub struct Answer {
 
 impl Answer {
     /// Two objects.
-    fn new(answer: Value, measured: Value) -> Self {
+    pub fn new(answer: Value, measured: Value) -> Self {
         let fields = |value| match value {
             Value::Object(fields) => fields,
             _ => Map::new(),
@@ -246,6 +269,7 @@ pub fn answer_one(ask: &Ask) -> Result<ExitCode, String> {
     process::end_with_parent();
     let question = std::iter::once(&MACHINE)
         .chain(QUESTIONS)
+        .chain(SCENARIOS)
         .chain(LOOPS)
         .find(|question| question.name == ask.name)
         .ok_or_else(|| format!("there is no question {}", ask.name))?;
@@ -255,7 +279,10 @@ pub fn answer_one(ask: &Ask) -> Result<ExitCode, String> {
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         program::prepare(&arm.of)?;
-        (question.ask)(&arm)
+        match question.ask {
+            Way::Asked(ask) => ask(&arm),
+            Way::Run(run) => scenarios::ask(&arm, run),
+        }
     }));
     let value = match outcome {
         Ok(Ok(answer)) => answer.into_json(),
