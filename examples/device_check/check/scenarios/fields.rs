@@ -1,7 +1,7 @@
 //! Records as bytes, and where the fields are that scenarios tell of.
 //!
 //! Offsets are those of NVIDIA's `cupti_activity.h`; a later structure of a record only appends, so that they hold from CUDA 12.0 on.
-//! `lineage-sim/tests/layouts.rs` compares them with what a C compiler makes of the headers.
+//! A test compares them with those that the simulator writes by, which are compared with what a C compiler makes of the headers.
 
 use lineage_cupti::sys::codes::{kind, version};
 
