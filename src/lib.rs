@@ -39,7 +39,7 @@
 //!   it is missing the server runs on and lineage says `no device evidence: <why>`.
 //! * `crossbeam-channel`, `flume`: `send_carried` on the senders of these crates.
 //! * `jsonl`: the JSON-lines ledger.
-//! * `otlp`: export to an OpenTelemetry collector, from `lineage-otlp`: the module [`otlp`].
+//! * `otlp`: export to an OpenTelemetry collector, from `lineage-otlp`: the module `otlp`.
 
 pub use lineage_core as core;
 
