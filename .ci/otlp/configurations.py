@@ -9,11 +9,13 @@ import os
 import pathlib
 import re
 import subprocess
+import time
 
 from collectors import ROOT, Collector, Process, built, ensure, free_ports, run
 from exports import Server, example
 
 DOCS = ROOT / "docs" / "collector"
+DECISION = 5  # seconds that the tail sampler waits here; in its configuration it is 30
 
 
 class Between(Process):
@@ -43,8 +45,10 @@ def main(folder, requests=500):
     print(f"valid     {', '.join(documented)}")
     example("inference_server")  # before anything waits for it
     through(folder / "passed-on", "jaeger_or_tempo.yaml", int(requests), "everything")
-    # The session is over by then, so there is nothing to wait for but the decision.
-    through(folder / "sampled", "tail_sampling.yaml", int(requests), "late", "processors.tail_sampling.decision_wait=5s")
+    # The session is over by then, so there is nothing to wait for but the decision: a sampler that is ended before it has
+    # decided loses some of what it holds.
+    wait = f"processors.tail_sampling.decision_wait={DECISION}s"
+    through(folder / "sampled", "tail_sampling.yaml", int(requests), "late", wait, then=DECISION + 3)
 
 
 def valid(name):
@@ -56,13 +60,13 @@ def valid(name):
     ensure(endpoints == ["127.0.0.1:4317", "127.0.0.1:4318"], f"{name} listens at {endpoints}")
 
 
-def through(folder, configuration, requests, detail, *settings):
+def through(folder, configuration, requests, detail, *settings, then=0):
     """The example through the configuration into a collector in the backend's place, and what came is checked."""
     with Collector(folder) as backend:
         with Between(folder, configuration, backend.grpc, *settings) as between:
             with Server(folder, between.grpc, "grpc", requests, detail=detail) as server:
                 server.finish()
-            # As it ends it passes on what it holds, and decides what is not decided.
+            time.sleep(then)
     print(f"---- {configuration}", flush=True)
     ensure((server.lost, server.spans["refused"]) == (0, 0), f"spans were lost or refused: {server.spans}")
     server.check(backend.traces, *(["--kept"] if detail == "late" else []))
