@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attributes as names;
 use crate::resource::{number, text};
-use crate::spans::FaultNote;
+use crate::spans::{FaultNote, signed};
 
 /// Records of one code between two exports of the metrics, which count them all.
 const MOST: u64 = 100;
@@ -49,14 +49,10 @@ impl FaultLog {
         let code = note.code;
         let mut attributes = vec![
             text(names::FAULT_CODE, code.code()),
-            number(
-                names::FAULT_COUNT,
-                i64::try_from(note.count).unwrap_or(i64::MAX),
-            ),
+            number(names::FAULT_COUNT, signed(note.count)),
         ];
         if let Some(epoch) = note.epoch {
-            let id = i64::try_from(epoch.id.get()).unwrap_or(i64::MAX);
-            attributes.push(number(names::EPOCH_ID, id));
+            attributes.push(number(names::EPOCH_ID, signed(epoch.id.get())));
             let version = i64::from(epoch.version.get());
             attributes.push(number(names::EPOCH_VERSION, version));
         }

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::attributes as names;
 use crate::pipeline::{ExportCounts, SignalCounts};
 use crate::resource::text;
-use crate::spans::{SpanCounts, kind_name};
+use crate::spans::{SpanCounts, kind_name, signed};
 
 /// Upper bounds of the histogram's buckets, in nanoseconds: 1 us to 10 s.
 const BOUNDS_NS: [u64; 22] = [
@@ -322,9 +322,7 @@ enum Number {
 
 fn point(figures: &Figures<'_>, attributes: Vec<KeyValue>, value: Number) -> NumberDataPoint {
     let value = match value {
-        Number::Count(count) => {
-            number_data_point::Value::AsInt(i64::try_from(count).unwrap_or(i64::MAX))
-        }
+        Number::Count(count) => number_data_point::Value::AsInt(signed(count)),
         Number::Seconds(ns) => number_data_point::Value::AsDouble(seconds(ns)),
     };
     NumberDataPoint {

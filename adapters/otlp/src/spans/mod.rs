@@ -60,7 +60,7 @@ use uuid::Uuid;
 pub use decide::{Detail, RootSampler, Threshold, Volume};
 pub use text::{MAX_TEXT_BYTES, TextKind};
 
-pub(crate) use build::kind_name;
+pub(crate) use build::{kind_name, signed};
 pub(crate) use epoch::Place;
 pub(crate) use operation::OperationKey;
 pub(crate) use text::{Redact, Texts};
@@ -311,7 +311,7 @@ impl Spans {
                     return;
                 }
                 self.grown_bytes += operation.held_bytes();
-                let began = operation.api_enter.unwrap_or(operation.key.start);
+                let began = operation.asked_at();
                 self.newest_call = self.newest_call.max(began);
                 if let Some(epoch) = self.epoch(of.id) {
                     epoch.late |= is_late;

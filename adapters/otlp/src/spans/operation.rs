@@ -120,6 +120,11 @@ impl FromRow {
 }
 
 impl Operation {
+    /// When it was asked for: its call's entry or, where that is not known, its start.
+    pub(crate) fn asked_at(&self) -> HostNanos {
+        self.api_enter.unwrap_or(self.key.start)
+    }
+
     pub(crate) fn duration_ns(&self) -> u64 {
         self.key.end.0 - self.key.start.0
     }

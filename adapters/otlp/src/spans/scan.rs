@@ -175,7 +175,7 @@ impl Spans {
     /// Whether all that was recorded before its call was handed on, so that its epoch is known as
     /// far as it was then.
     fn is_ready(&self, operation: &Operation) -> bool {
-        operation.api_enter.unwrap_or(operation.key.start) < self.read_until
+        operation.asked_at() < self.read_until
     }
 
     /// In full for one member is in full.
@@ -344,9 +344,7 @@ impl Spans {
         let Some(epoch) = self.epochs.get_mut(&id) else {
             return;
         };
-        let is_ready = |operation: &mut Operation| {
-            operation.api_enter.unwrap_or(operation.key.start) < read_until
-        };
+        let is_ready = |operation: &mut Operation| operation.asked_at() < read_until;
         let mut ready: Vec<Operation> = Vec::new();
         for step in &mut epoch.steps {
             if !step.operations.is_empty() {
