@@ -100,6 +100,10 @@ pub struct RawFaults {
     pub other_tool: u32,
     pub reuse_thread_ids: u32,
     pub reuse_event_ids: u32,
+    pub drop_call_record_every_nth: u32,
+    pub lose_call_record_every_nth: u32,
+    pub lose_clone_callback_every_nth: u32,
+    pub stale_node_records: u32,
 }
 
 impl RawFaults {
@@ -122,6 +126,10 @@ impl RawFaults {
         other_tool: OTHER_TOOL_NONE,
         reuse_thread_ids: 0,
         reuse_event_ids: 0,
+        drop_call_record_every_nth: 0,
+        lose_call_record_every_nth: 0,
+        lose_clone_callback_every_nth: 0,
+        stale_node_records: 0,
     };
 }
 

@@ -73,6 +73,17 @@ pub struct Faults {
     pub reuse_thread_ids: bool,
     /// Whether a new event has the id of one that was destroyed.
     pub reuse_event_ids: bool,
+    /// Records of calls for work (launches, graph launches, copies, sets) for which there is no room. CUPTI counts them as
+    /// dropped. The external ids before them come all the same.
+    pub drop_call_record_every_nth: u32,
+    /// Records of calls for work that never come, and that nothing counts. The external ids before them come all the same.
+    pub lose_call_record_every_nth: u32,
+    /// Callbacks that tell from which node an exec's, or a cloned graph's, was cloned (`CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED`, 20), and
+    /// that never come.
+    pub lose_clone_callback_every_nth: u32,
+    /// Whether the records of an exec's kernel node show the kernel and the dimensions from before `cuGraphExecKernelNodeSetParams`, as
+    /// NVIDIA's did before 13.0.
+    pub stale_node_records: bool,
     /// Functions that `libcupti.so` does not export, beside those that its version lacks.
     pub missing_symbols: Vec<String>,
 }
@@ -98,6 +109,10 @@ impl Default for Faults {
             other_tool: OtherTool::Absent,
             reuse_thread_ids: false,
             reuse_event_ids: false,
+            drop_call_record_every_nth: 0,
+            lose_call_record_every_nth: 0,
+            lose_clone_callback_every_nth: 0,
+            stale_node_records: false,
             missing_symbols: Vec::new(),
         }
     }
@@ -136,6 +151,10 @@ impl Faults {
         other_tool: OtherTool;
         reuse_thread_ids: bool;
         reuse_event_ids: bool;
+        drop_call_record_every_nth: u32;
+        lose_call_record_every_nth: u32;
+        lose_clone_callback_every_nth: u32;
+        stale_node_records: bool;
     }
 
     /// Adds a function that is not exported: see [`Faults::missing_symbols`](#structfield.missing_symbols).
@@ -173,6 +192,10 @@ impl Faults {
             },
             reuse_thread_ids: self.reuse_thread_ids.into(),
             reuse_event_ids: self.reuse_event_ids.into(),
+            drop_call_record_every_nth: self.drop_call_record_every_nth,
+            lose_call_record_every_nth: self.lose_call_record_every_nth,
+            lose_clone_callback_every_nth: self.lose_clone_callback_every_nth,
+            stale_node_records: self.stale_node_records.into(),
         }
     }
 }

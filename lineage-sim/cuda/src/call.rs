@@ -223,6 +223,7 @@ fn trace(
     run: impl FnOnce(&Call<'_>) -> u32,
 ) -> u32 {
     let mode = config().runtime_calls;
+    let asks_for_work = runtime.is_some();
     let runtime = runtime.filter(|_| mode != abi::RUNTIME_CALLS_OFF);
     if activity::correlates() {
         call.correlation_id = next_correlation_id();
@@ -256,9 +257,9 @@ fn trace(
     };
     let inner = Traced::enter(thread, function, parameters, symbol, call.correlation_id);
     let code = run(call);
-    inner.exit(thread, code);
+    inner.exit(thread, code, asks_for_work);
     if let Some(outer) = outer {
-        outer.exit(thread, code);
+        outer.exit(thread, code, asks_for_work);
     }
     code
 }

@@ -61,6 +61,39 @@ pub(crate) fn of_next_device_record() -> RecordFaults {
     }
 }
 
+/// What goes wrong with the record of a call for work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallRecordFault {
+    /// There is no room for it; counted.
+    Dropped,
+    /// It never comes, and nothing counts it.
+    Lost,
+}
+
+/// Of the next record of a call for work.
+pub(crate) fn of_next_call_record() -> Option<CallRecordFault> {
+    static RECORDS: Counter = Counter::new();
+    let faults = faults();
+    if faults.drop_call_record_every_nth == 0 && faults.lose_call_record_every_nth == 0 {
+        return None;
+    }
+    let number = RECORDS.next();
+    if hits(faults.drop_call_record_every_nth, number) {
+        Some(CallRecordFault::Dropped)
+    } else if hits(faults.lose_call_record_every_nth, number) {
+        Some(CallRecordFault::Lost)
+    } else {
+        None
+    }
+}
+
+/// Whether the next callback about the cloning of a node never comes.
+pub(crate) fn loses_clone_callback() -> bool {
+    static CALLBACKS: Counter = Counter::new();
+    let every_nth = faults().lose_clone_callback_every_nth;
+    every_nth > 0 && hits(every_nth, CALLBACKS.next())
+}
+
 /// The driver's functions that launch kernels: their callback ids.
 const LAUNCHES: [u32; 6] = [307, 442, 477, 478, 652, 653];
 

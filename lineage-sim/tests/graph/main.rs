@@ -21,5 +21,6 @@ mod branches_overlap_and_join;
 mod built_graphs_do_what_their_nodes_say;
 mod callbacks_tell_of_graphs;
 mod execs_are_changed_in_place;
+mod faults_leave_their_traces;
 mod records_name_the_nodes_of_the_exec;
 mod wrong_captures_give_cudas_codes;

@@ -7,7 +7,7 @@ use crate::config::config;
 use crate::cupti::activity::{self, Domain};
 use crate::cupti::records::{ApiRecord, write_api};
 use crate::cupti::{subscriber, time};
-use crate::faults::faults;
+use crate::faults::{self, faults};
 use crate::objects::{CONTEXTS, current_context_number};
 use crate::threads::{ThreadState, Tops};
 
@@ -84,7 +84,8 @@ impl Traced {
         traced
     }
 
-    pub(crate) fn exit(mut self, thread: &ThreadState, result: u32) {
+    /// `asks_for_work`: faults may hit its record.
+    pub(crate) fn exit(mut self, thread: &ThreadState, result: u32, asks_for_work: bool) {
         if activity::ids(self.function.domain).contains(self.function.id) {
             let record = ApiRecord {
                 domain: self.function.domain,
@@ -93,6 +94,7 @@ impl Traced {
                 end_ns: time::stamp_ns(),
                 correlation_id: self.correlation_id,
                 result,
+                fault: asks_for_work.then(faults::of_next_call_record).flatten(),
             };
             write_api(thread, &record, &self.tops);
         }

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use crate::config::config;
 use crate::cupti::activity::{self, Domain, kind};
-use crate::cupti::buffers::{Sink, Slot};
+use crate::cupti::buffers::{self, Sink, Slot};
 use crate::cupti::layout::{self, api, context, cuda_event, external, stream, synchronization};
 use crate::cupti::time;
 use crate::cupti::writer::Writer;
-use crate::faults::faults;
+use crate::faults::{CallRecordFault, faults};
 use crate::threads::{ThreadState, Tops};
 
 pub(crate) use crate::cupti::device_record::{
@@ -64,6 +64,8 @@ pub(crate) struct ApiRecord {
     pub(crate) end_ns: u64,
     pub(crate) correlation_id: u32,
     pub(crate) result: u32,
+    /// What goes wrong with it; the external ids before it are written all the same.
+    pub(crate) fault: Option<CallRecordFault>,
 }
 
 pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
@@ -82,7 +84,17 @@ pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
         return;
     };
     let before = tops.len() * external_bytes;
-    let _ = Sink::of(&thread.sink).write(before + api_bytes, tops.len() + 1, |place| {
+    if record.fault == Some(CallRecordFault::Dropped) {
+        buffers::count_dropped(1);
+    }
+    let (api_bytes, api_records) = match record.fault {
+        Some(_) => (0, 0),
+        None => (api_bytes, 1),
+    };
+    if tops.is_empty() && api_records == 0 {
+        return;
+    }
+    let _ = Sink::of(&thread.sink).write(before + api_bytes, tops.len() + api_records, |place| {
         for ((external_kind, id), place) in tops.iter().zip(place.chunks_mut(external_bytes)) {
             let mut writer = Writer(place);
             writer.u32(0, kind::EXTERNAL_CORRELATION);
@@ -90,6 +102,7 @@ pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
             writer.u64(external::EXTERNAL_ID, *id);
             writer.u32(external::CORRELATION_ID, record.correlation_id);
         }
+        // Nothing is left of it where the record is missing.
         let mut writer = Writer(&mut place[before..]);
         writer.u32(0, record.domain.activity_kind());
         writer.u32(api::CBID, record.id);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lineage_sim_model::OperationKey;
 
+use crate::faults::faults;
 use crate::graph::content::Content;
 use crate::graph::flat::{self, FlatNode, Flattening};
 use crate::graph::resource::{self, Event, What};
@@ -187,6 +188,7 @@ fn take_over(
             events.push(updated.from(graph, new.original).exec(exec.number));
         }
         old.content = new.content;
+        old.shown = None;
         old.source_id = new.source_id;
         old.call_ordinal = new.call_ordinal;
         for (old, new) in old.bodies.iter_mut().zip(new.bodies) {
@@ -203,7 +205,10 @@ pub(crate) fn set_params(exec: &Exec, original: HandleNumber, content: Content) 
         if !can_become(&node.content, &content) {
             return Err(result::INVALID_VALUE);
         }
-        node.content = content;
+        let before = std::mem::replace(&mut node.content, content);
+        if faults().stale_node_records == 1 {
+            node.shown.get_or_insert(before);
+        }
         // Set by the program, not captured by any call.
         node.call_ordinal = 0;
         Event::of_node(

@@ -25,6 +25,8 @@ pub(crate) struct FlatNode {
     pub(crate) is_enabled: bool,
     pub(crate) call_ordinal: u64,
     pub(crate) bodies: Vec<Vec<FlatNode>>,
+    /// What its records show, where a fault lets them miss that its parameters were set.
+    pub(crate) shown: Option<Content>,
 }
 
 /// What an exec is cloned from, and into.
@@ -94,6 +96,7 @@ impl Flattening<'_> {
                 is_enabled: true,
                 call_ordinal,
                 bodies,
+                shown: None,
             });
             let mut place = nodes.len() - 1;
             if let Some(inner) = inner {
@@ -109,6 +112,7 @@ impl Flattening<'_> {
                     is_enabled: true,
                     call_ordinal: 0,
                     bodies: Vec::new(),
+                    shown: None,
                 };
                 nodes.push(exit);
                 place = nodes.len() - 1;

@@ -180,6 +180,9 @@ impl Launching<'_> {
                 if self.exec.flags & FLAG_USE_NODE_PRIORITY == 0 {
                     request.priority = None;
                 }
+                if let Some(Content::Kernel(shown)) = &node.shown {
+                    request.shape = shown.launch.clone().request(priority).shape;
+                }
                 self.operation(node, request)
             }
             Content::Copy(copy) => self.operation(node, copy.request(None)),

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use crate::config::config;
 use crate::cupti::subscriber;
+use crate::faults;
 use crate::handles::{Handle, HandleNumber, handle};
 use crate::objects::current_context_number;
 use crate::threads;
@@ -119,6 +120,7 @@ pub(crate) fn tell(events: &[Event]) {
         let is_update = matches!(event.what, What::NodeUpdated | What::NodeSetParams);
         if !subscriber::is_resource_enabled(id)
             || is_update && config().cupti_version < TELLS_OF_UPDATES
+            || event.what == What::NodeCloned && faults::loses_clone_callback()
         {
             continue;
         }
