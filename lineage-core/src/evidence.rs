@@ -37,6 +37,8 @@ pub enum Rule {
     OpenAtFirstLaunch,
     /// Nothing can start before it was asked for, or after it started.
     CallBeforeStart,
+    /// A graph's nodes run in an order that only one capture order of their names explains.
+    CaptureOrder,
 }
 
 /// Why a stage is unknown.
@@ -63,6 +65,8 @@ pub enum Why {
     Pending,
     /// Nothing of this kind happened.
     NotApplicable,
+    /// It was made before the session began to look.
+    BeforeSession,
     /// The call may have been captured into a graph: then nothing of this kind happened.
     MaybeCaptured,
 }

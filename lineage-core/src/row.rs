@@ -1,6 +1,6 @@
 //! Rows: what the correlator concludes. A row is an operation, or a call that has none.
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Rule, Why};
 use crate::fault::FaultCode;
 use crate::id::{
     Attribution, HostNanos, LaunchEpoch, ProcessOrdinal, TaskId, UnwrappedCorrelationId,
@@ -110,6 +110,65 @@ pub struct Stages {
     pub end: Evidence,
 }
 
+/// Who built a graph's node: the call that captured or made the node that the executed one was
+/// cloned from. The epoch of the *replay* is the row's binding; this is the epoch of the *capture*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Template {
+    /// It is known.
+    Known(TemplateNode),
+    /// It follows by a rule, without events of the node itself.
+    Inferred {
+        /// The node.
+        node: TemplateNode,
+        /// By which rule.
+        rule: Rule,
+    },
+    /// It is not known: bound to nothing, rather than by a guess.
+    Unknown {
+        /// Why.
+        why: Why,
+    },
+}
+
+/// A node as it was captured or made by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TemplateNode {
+    /// Its graph, by CUPTI's id.
+    pub graph: u32,
+    /// The node, by CUPTI's id.
+    pub node: u64,
+    /// Its place among the nodes of its graph in the order in which they were made, from 1.
+    pub order: u32,
+    /// What was current when it was made, or was last given other parameters.
+    pub capture: Attribution,
+    /// The call that it was captured from, where lineage watched it.
+    pub captured_by: Option<UnwrappedCorrelationId>,
+    /// When it was made.
+    pub at: HostNanos,
+}
+
+/// The replay that an operation belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RowGraph {
+    /// The executable graph, by CUPTI's id; `None` if the launch was not seen.
+    pub exec: Option<u32>,
+    /// Which of the executable graphs that had this id in turn, from 1; 0 for one that is older than
+    /// the session.
+    pub generation: u32,
+    /// Number of this launch of the executable graph, from 1; `None` where earlier launches may have
+    /// been missed.
+    pub replay: Option<u64>,
+    /// How often this node has run in this launch, from 1: more than once in the body of a loop.
+    pub iteration: u32,
+    /// Who built the node; of a row for the whole of a launch, unknown.
+    pub template: Template,
+}
+
 /// One row of the ledger.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -120,6 +179,12 @@ pub struct Row {
     pub call: Option<RowCall>,
     /// The operation; `None` for a call that has none.
     pub operation: Option<Operation>,
+    /// The replay it belongs to, if it ran in a graph.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub graph: Option<RowGraph>,
     /// To whom it belongs.
     pub binding: Binding,
     /// By which sources.

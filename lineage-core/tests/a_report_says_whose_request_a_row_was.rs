@@ -18,6 +18,7 @@ fn row(binding: Binding) -> Row {
         process: ProcessOrdinal(0),
         call: None,
         operation: None,
+        graph: None,
         binding,
         sources: JoinSources::default(),
         stages: Stages {

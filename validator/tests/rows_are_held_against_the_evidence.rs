@@ -30,6 +30,7 @@ fn row(launch: &Launch, binding: Binding) -> Row {
             in_boundary: Some(launch.in_boundary),
         }),
         operation: launch.operations.first().cloned(),
+        graph: None,
         binding,
         sources: JoinSources::default(),
         stages: Stages {

@@ -92,6 +92,8 @@ impl Process {
             Event::Synchronization(_)
             | Event::EventRecord(_)
             | Event::GraphNode(_)
+            | Event::Graph(_)
+            | Event::GraphLaunch(_)
             | Event::Scheduled(_)
             | Event::OsCall(_)
             | Event::SchedulerSession(_)

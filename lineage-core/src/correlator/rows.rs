@@ -78,6 +78,7 @@ pub(super) fn build(parts: Parts<'_>, operation: Option<Operation>) -> (Row, Joi
         process: parts.process,
         call,
         operation,
+        graph: None,
         binding: parts.joined.binding,
         sources: parts.joined.sources,
         stages,

@@ -261,6 +261,8 @@ fn after(event: Option<&Event>) -> Option<Event> {
         | Event::Synchronization(_)
         | Event::EventRecord(_)
         | Event::GraphNode(_)
+        | Event::Graph(_)
+        | Event::GraphLaunch(_)
         | Event::Scheduled(_)
         | Event::OsCall(_)
         | Event::SchedulerSession(_)
@@ -301,7 +303,20 @@ fn after_import(event: &Event) -> Option<Event> {
             original: Some(5),
         }
         .into(),
-        Event::GraphNode(_) => Scheduled {
+        Event::GraphNode(_) => graph(GraphChange::GraphCreated { graph: 3 }),
+        Event::Graph(event) => match after_graph(&event.change) {
+            Some(change) => graph(change),
+            None => GraphLaunch {
+                session: 1,
+                thread: thread(),
+                correlation: CorrelationId(9),
+                at: at(25),
+                exec: u32::MAX,
+                sequence: GraphSequence(12),
+            }
+            .into(),
+        },
+        Event::GraphLaunch(_) => Scheduled {
             tid: 7,
             at: at(25),
             cpu: Some(3),
@@ -335,6 +350,63 @@ fn after_import(event: &Event) -> Option<Event> {
         .into(),
         // The last of all.
         _ => return None,
+    })
+}
+
+fn graph(change: GraphChange) -> Event {
+    GraphEvent {
+        session: 1,
+        sequence: GraphSequence(u64::MAX),
+        at: at(24),
+        tid: 7,
+        correlation: Some(CorrelationId(8)),
+        attribution: Attribution::Epoch(epoch(8, 1)),
+        change,
+    }
+    .into()
+}
+
+/// Every change, one after the other.
+fn after_graph(change: &GraphChange) -> Option<GraphChange> {
+    let (graph, exec, node) = (3, 4, u64::MAX);
+    let kind = GraphNodeKind::Other(99);
+    Some(match change {
+        GraphChange::GraphCreated { .. } => GraphChange::GraphCloned { graph, original: 2 },
+        GraphChange::GraphCloned { .. } => GraphChange::GraphDestroyed { graph },
+        GraphChange::GraphDestroyed { .. } => GraphChange::NodeCreated { graph, node, kind },
+        GraphChange::NodeCreated { .. } => GraphChange::NodeCloned {
+            graph,
+            node,
+            original_graph: 2,
+            original: 1,
+            kind: GraphNodeKind::Kernel,
+        },
+        GraphChange::NodeCloned { .. } => GraphChange::NodeDestroyed { graph, node },
+        GraphChange::NodeDestroyed { .. } => GraphChange::ExecCreated { exec, graph },
+        GraphChange::ExecCreated { .. } => GraphChange::ExecDestroyed { exec },
+        GraphChange::ExecDestroyed { .. } => GraphChange::ExecUpdated { exec, graph },
+        GraphChange::ExecUpdated { .. } => GraphChange::NodeUpdated {
+            exec,
+            node,
+            original: None,
+        },
+        GraphChange::NodeUpdated { .. } => GraphChange::ParametersSet { exec, node: None },
+        GraphChange::ParametersSet { .. } => GraphChange::NodeEnabled {
+            exec,
+            node: Some(node),
+            enabled: false,
+        },
+        GraphChange::NodeEnabled { .. } => GraphChange::Edges {
+            graph,
+            edges: vec![GraphEdge {
+                from: 1,
+                to: node,
+                kind: EdgeKind::Programmatic,
+            }],
+            last: true,
+        },
+        GraphChange::Edges { .. } => GraphChange::Lost { count: 2 },
+        GraphChange::Lost { .. } => return None,
     })
 }
 
@@ -390,6 +462,27 @@ fn every_event() -> Vec<Observation> {
     all
 }
 
+fn template_node() -> TemplateNode {
+    TemplateNode {
+        graph: 3,
+        node: u64::MAX,
+        order: 2,
+        capture: Attribution::Epoch(epoch(8, 1)),
+        captured_by: Some(UnwrappedCorrelationId(7)),
+        at: at(3),
+    }
+}
+
+fn row_graph(template: Template) -> RowGraph {
+    RowGraph {
+        exec: Some(u32::MAX),
+        generation: 2,
+        replay: Some(211),
+        iteration: 1,
+        template,
+    }
+}
+
 fn rows() -> Vec<Row> {
     let unknown = Evidence::Unknown {
         why: Why::NotCollected,
@@ -427,6 +520,7 @@ fn rows() -> Vec<Row> {
             in_boundary: Some(true),
         }),
         operation: Some(operation()),
+        graph: Some(row_graph(Template::Known(template_node()))),
         binding,
         sources: JoinSources {
             external: Some(Attribution::Epoch(epoch(3, 1))),
@@ -445,6 +539,20 @@ fn rows() -> Vec<Row> {
         row(Binding::Unattributed(Unattributed::ForeignThread)),
         Row {
             call: None,
+            graph: None,
+            ..row(Binding::Lost)
+        },
+        Row {
+            graph: Some(row_graph(Template::Inferred {
+                node: template_node(),
+                rule: Rule::CaptureOrder,
+            })),
+            ..row(Binding::Lost)
+        },
+        Row {
+            graph: Some(row_graph(Template::Unknown {
+                why: Why::BeforeSession,
+            })),
             ..row(Binding::Lost)
         },
     ]
@@ -481,8 +589,8 @@ fn every_event_row_and_fault_is_read_back_as_it_was_written() {
     expected.extend(rows.into_iter().map(Entry::Row));
     expected.extend(faults.into_iter().map(Entry::Fault));
     expected.push(Entry::End(Counts {
-        observations: 37,
-        rows: 4,
+        observations: 52,
+        rows: 6,
         faults: 1,
         not_written: 0,
     }));

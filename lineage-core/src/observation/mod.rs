@@ -4,6 +4,7 @@
 //! seen and nothing that was concluded: conclusions are [rows](crate::row::Row).
 
 mod device;
+mod graph;
 mod host;
 mod order;
 mod scheduler;
@@ -11,6 +12,9 @@ mod scheduler;
 pub use device::{
     ActivityKind, ApiDomain, ApiId, ApiRecord, DeviceSession, DropSite, Dropped, Extent,
     ExternalRecord, Flushed, Operation, OperationsDue, Recorder,
+};
+pub use graph::{
+    EdgeKind, GraphChange, GraphEdge, GraphEvent, GraphLaunch, GraphNodeKind, GraphSequence,
 };
 pub use host::{
     Abandoned, Call, CarrierKind, Declared, Gap, Handoff, LinkKind, Linked, Mark, Marked, Misuse,
@@ -117,6 +121,10 @@ events! {
     EventRecord(EventRecord),
     /// A graph's node was made.
     GraphNode(GraphNode),
+    /// A graph changed.
+    Graph(GraphEvent),
+    /// A graph was launched.
+    GraphLaunch(GraphLaunch),
     /// A thread was put on a processor, or taken off it.
     Scheduled(Scheduled),
     /// A thread was inside a call of the operating system's runtime.

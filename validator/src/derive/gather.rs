@@ -130,6 +130,8 @@ impl<'a> Gathered<'a> {
             Event::Synchronization(_)
             | Event::EventRecord(_)
             | Event::GraphNode(_)
+            | Event::Graph(_)
+            | Event::GraphLaunch(_)
             | Event::Scheduled(_)
             | Event::OsCall(_)
             | Event::SchedulerSession(_)

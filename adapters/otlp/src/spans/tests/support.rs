@@ -274,6 +274,7 @@ fn row(call: u64, of: LaunchEpoch, start: u64, end: u64, faults: &[FaultCode]) -
             grid: [4, 1, 1],
             block: [32, 1, 1],
         }),
+        graph: None,
         binding: Binding::Bound(of),
         sources: JoinSources {
             external: Some(Attribution::Epoch(of)),
