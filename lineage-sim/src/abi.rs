@@ -219,6 +219,8 @@ pub struct RawKernel {
     pub duration_ns: u64,
     /// Index of the parameter that is the label, `u32::MAX` for none.
     pub label_argument: u32,
+    /// 1: that parameter is the device address of the label.
+    pub label_is_behind: u32,
     /// Registers of a thread.
     pub registers_per_thread: u32,
     /// How long after its start the kernel lets dependents start; `u64::MAX`: when it ends.

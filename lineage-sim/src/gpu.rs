@@ -50,6 +50,7 @@ impl Gpu {
             name: name.into(),
             duration_ns: u64::MAX,
             label_argument: u32::MAX,
+            label_is_behind: false,
             registers_per_thread: 32,
             triggers_after_ns: u64::MAX,
             waits_after_ns: 0,
@@ -190,6 +191,7 @@ pub struct KernelBuilder<'a> {
     name: String,
     duration_ns: u64,
     label_argument: u32,
+    label_is_behind: bool,
     registers_per_thread: u32,
     triggers_after_ns: u64,
     waits_after_ns: u64,
@@ -202,6 +204,17 @@ impl KernelBuilder<'_> {
     /// of 1 to 8 bytes are taken as little-endian numbers.
     pub fn label_argument(mut self, index: u32) -> Self {
         self.label_argument = index;
+        self.label_is_behind = false;
+        self
+    }
+
+    /// Tags the parameter with this index (from 0) as the address of the label: 8 bytes of device memory that are read, as a
+    /// little-endian number, when the kernel runs. For kernels that are replayed in graphs: their parameters stay as they were
+    /// captured, and what differs from launch to launch is copied into memory beforehand. Without a label where the address is
+    /// no device memory.
+    pub fn label_behind_argument(mut self, index: u32) -> Self {
+        self.label_argument = index;
+        self.label_is_behind = true;
         self
     }
 
@@ -297,6 +310,7 @@ impl KernelBuilder<'_> {
             drop_user,
             duration_ns: self.duration_ns,
             label_argument: self.label_argument,
+            label_is_behind: self.label_is_behind.into(),
             registers_per_thread: self.registers_per_thread,
             triggers_after_ns: self.triggers_after_ns,
             waits_after_ns: self.waits_after_ns,

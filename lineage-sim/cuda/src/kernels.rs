@@ -18,6 +18,8 @@ pub(crate) struct Kernel {
     drop_user: Option<unsafe extern "C" fn(*mut c_void)>,
     duration_ns: u64,
     pub(crate) label_argument: Option<u32>,
+    /// That parameter is the device address of the label.
+    pub(crate) label_is_behind: bool,
     pub(crate) registers_per_thread: u32,
     /// See [`lineage_sim_model::Programmatic`].
     pub(crate) triggers_after_ns: Option<u64>,
@@ -82,6 +84,7 @@ pub(crate) unsafe fn register(raw: &RawKernel) -> i32 {
         drop_user: raw.drop_user,
         duration_ns: raw.duration_ns,
         label_argument: (raw.label_argument != u32::MAX).then_some(raw.label_argument),
+        label_is_behind: raw.label_is_behind != 0,
         registers_per_thread: raw.registers_per_thread,
         triggers_after_ns: (raw.triggers_after_ns != u64::MAX).then_some(raw.triggers_after_ns),
         waits_after_ns: raw.waits_after_ns,

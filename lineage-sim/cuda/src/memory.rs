@@ -172,6 +172,18 @@ pub(crate) fn is_device_range(address: u64, bytes: u64) -> bool {
     bytes == 0 || kind_of(address, bytes).is_some_and(Kind::is_device)
 }
 
+/// Reads the label that lies in device memory; `None` where there is none.
+pub(crate) fn read_label(address: u64) -> Option<u64> {
+    let mut label = [0; 8];
+    if !is_device_range(address, label.len() as u64) {
+        return None;
+    }
+    let bytes = std::ptr::with_exposed_provenance::<[u8; 8]>(address as usize);
+    // SAFETY: live device memory of as many bytes, as has just been checked; work of the device is done one after the other.
+    label.copy_from_slice(&unsafe { bytes.read_unaligned() });
+    Some(u64::from_le_bytes(label))
+}
+
 /// Reads a value on which a stream waits; 0 where there is no memory of the driver's.
 pub(crate) fn read_value(place: Place) -> u64 {
     let bytes = if place.is_wide { 8 } else { 4 };

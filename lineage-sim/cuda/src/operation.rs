@@ -279,6 +279,10 @@ impl Operation {
                 number.get_mut(..size)?.copy_from_slice(bytes);
                 Some(u64::from_le_bytes(number))
             });
+        let label = match label {
+            Some(address) if kernel.label_is_behind => memory::read_label(address),
+            label => label,
+        };
         if let Some(label) = label {
             self.truth.label = label;
             self.truth.has_label = 1;

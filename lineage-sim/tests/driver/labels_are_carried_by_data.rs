@@ -74,6 +74,35 @@ fn a_tagged_argument_is_read_when_the_kernel_runs() {
 }
 
 #[test]
+fn a_label_behind_an_address_is_what_lies_there_when_the_kernel_runs() {
+    isolated(
+        &format!("{NAME}::a_label_behind_an_address_is_what_lies_there_when_the_kernel_runs"),
+        || {
+            let gpu = load(Config::default()).unwrap();
+            let work = gpu.kernel("work").label_behind_argument(0);
+            work.timed().unwrap();
+            let driver = Driver::open();
+            let memory = driver.allocate(16);
+            for label in [7_u64, u64::MAX - 1] {
+                driver.copy_to_device(memory, &label.to_le_bytes());
+                driver.launch(memory);
+            }
+            // Half of it would lie outside.
+            driver.launch(memory + 12);
+            driver.launch(1);
+            driver.synchronize();
+            let truth = gpu.truth();
+            let kernels = truth
+                .operations
+                .iter()
+                .filter(|one| one.kind == OperationKind::Kernel);
+            let labels: Vec<_> = kernels.map(|kernel| kernel.label).collect();
+            assert_eq!(labels, [Some(7), Some(u64::MAX - 1), None, None]);
+        },
+    );
+}
+
+#[test]
 fn a_kernel_without_a_tag_has_none() {
     isolated(&format!("{NAME}::a_kernel_without_a_tag_has_none"), || {
         let gpu = load(Config::default()).unwrap();
