@@ -38,6 +38,7 @@ mod decode;
 #[cfg(not(all(target_os = "linux", feature = "record")))]
 mod inert;
 mod options;
+pub mod order;
 pub mod probe;
 #[cfg(all(target_os = "linux", feature = "record"))]
 mod session;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lineage_core::observation::ApiDomain;
+use lineage_cupti::order;
 use lineage_cupti::sys::{codes, layout};
 use lineage_cupti::work::{self, Extent, LaunchFunction, Work};
 
@@ -49,6 +50,7 @@ fn claims() -> Vec<Claim> {
     let mut claims = Claims(Vec::new());
     values(&mut claims);
     records(&mut claims);
+    records_of_order(&mut claims);
     callback_data(&mut claims);
     extents(&mut claims);
     claims.0
@@ -283,6 +285,128 @@ fn records(claims: &mut Claims) {
     );
 }
 
+fn records_of_order(claims: &mut Claims) {
+    use layout::{context, cuda_event, stream, synchronization};
+    let since = codes::version::CUDA_12_8;
+
+    claims.offsets(
+        0,
+        "CUpti_ActivitySynchronization",
+        &[
+            ("type", synchronization::TYPE),
+            ("start", synchronization::START),
+            ("end", synchronization::END),
+            ("correlationId", synchronization::CORRELATION_ID),
+            ("contextId", synchronization::CONTEXT_ID),
+            ("streamId", synchronization::STREAM_ID),
+            ("cudaEventId", synchronization::CUDA_EVENT_ID),
+        ],
+    );
+    let of = "CUpti_ActivitySynchronization";
+    claims.size(0, of, synchronization::SIZE_1);
+    claims.offsets(
+        since,
+        "CUpti_ActivitySynchronization2",
+        &[
+            ("correlationId", synchronization::CORRELATION_ID),
+            ("cudaEventId", synchronization::CUDA_EVENT_ID),
+            ("cudaEventSyncId", synchronization::CUDA_EVENT_SYNC_ID),
+            ("returnValue", synchronization::RETURN_VALUE),
+        ],
+    );
+    let of = "CUpti_ActivitySynchronization2";
+    claims.size(since, of, synchronization::SIZE_2);
+    claims.offsets(
+        0,
+        "CUpti_ActivityCudaEvent",
+        &[
+            ("correlationId", cuda_event::CORRELATION_ID),
+            ("contextId", cuda_event::CONTEXT_ID),
+            ("streamId", cuda_event::STREAM_ID),
+            ("eventId", cuda_event::EVENT_ID),
+        ],
+    );
+    claims.size(0, "CUpti_ActivityCudaEvent", cuda_event::SIZE_1);
+    for (since, of, size) in [
+        (since, "CUpti_ActivityCudaEvent2", cuda_event::SIZE_2),
+        (
+            codes::version::CUDA_13_5,
+            "CUpti_ActivityCudaEvent3",
+            cuda_event::SIZE_3,
+        ),
+    ] {
+        claims.offsets(
+            since,
+            of,
+            &[
+                ("correlationId", cuda_event::CORRELATION_ID),
+                ("eventId", cuda_event::EVENT_ID),
+                ("deviceId", cuda_event::DEVICE_ID),
+                ("deviceTimestamp", cuda_event::DEVICE_TIMESTAMP),
+                ("cudaEventSyncId", cuda_event::CUDA_EVENT_SYNC_ID),
+            ],
+        );
+        claims.size(since, of, size);
+    }
+    claims.offsets(
+        0,
+        "CUpti_ActivityStream",
+        &[
+            ("contextId", stream::CONTEXT_ID),
+            ("streamId", stream::STREAM_ID),
+            ("priority", stream::PRIORITY),
+            ("flag", stream::FLAG),
+            ("correlationId", stream::CORRELATION_ID),
+        ],
+    );
+    claims.size(0, "CUpti_ActivityStream", stream::SIZE);
+    for (since, of) in [
+        (0, "CUpti_ActivityContext"),
+        (codes::version::CUDA_13_5, "CUpti_ActivityContext4"),
+    ] {
+        claims.offsets(
+            since,
+            of,
+            &[
+                ("contextId", context::CONTEXT_ID),
+                ("deviceId", context::DEVICE_ID),
+                ("nullStreamId", context::NULL_STREAM_ID),
+            ],
+        );
+    }
+    for (name, ours) in [
+        ("KIND_CONTEXT", codes::kind::CONTEXT),
+        ("KIND_CUDA_EVENT", codes::kind::CUDA_EVENT),
+        ("KIND_STREAM", codes::kind::STREAM),
+        ("KIND_SYNCHRONIZATION", codes::kind::SYNCHRONIZATION),
+        (
+            "SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE",
+            codes::synchronization_type::EVENT,
+        ),
+        (
+            "SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT",
+            codes::synchronization_type::STREAM_WAIT,
+        ),
+        (
+            "SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE",
+            codes::synchronization_type::STREAM,
+        ),
+        (
+            "SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE",
+            codes::synchronization_type::CONTEXT,
+        ),
+        ("STREAM_CREATE_FLAG_DEFAULT", codes::stream_flag::DEFAULT),
+        (
+            "STREAM_CREATE_FLAG_NON_BLOCKING",
+            codes::stream_flag::NON_BLOCKING,
+        ),
+        ("STREAM_CREATE_FLAG_NULL", codes::stream_flag::NULL),
+    ] {
+        claims.value(&format!("CUPTI_ACTIVITY_{name}"), ours);
+    }
+    claims.value("CUPTI_SYNCHRONIZATION_INVALID_VALUE", codes::NOT_APPLICABLE);
+}
+
 fn callback_data(claims: &mut Claims) {
     use layout::callback_data as at;
     claims.offsets(
@@ -463,6 +587,71 @@ fn asks_for_work(name: &str) -> bool {
     (starts(&launches) || starts(&copies)) && !name.contains("HostFunc") && name != "cuMemcpy_v2"
 }
 
+/// Whether a driver function is one of the ORDER set by its name; written apart from the table.
+fn orders_work(name: &str) -> bool {
+    let name = name.trim_end_matches("_ptsz");
+    let name = match name.rsplit_once("_v") {
+        Some((plain, version)) if version.parse::<u32>().is_ok() => plain,
+        _ => name,
+    };
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    let waits = [
+        "cuStreamWait",
+        "cuCtxWaitEvent",
+        "cuGreenCtxWaitEvent",
+        "cuWaitExternal",
+    ];
+    let marks = [
+        "cuEventRecord",
+        "cuCtxRecordEvent",
+        "cuGreenCtxRecordEvent",
+        "cuSignalExternal",
+    ];
+    let memory = [
+        "cuMemAlloc",
+        "cuMemFree",
+        "cuMemHostAlloc",
+        "cuMemHostRegister",
+        "cuMemPrefetch",
+        "cuMemDiscard",
+    ];
+    let streams = [
+        "cuStreamWrite",
+        "cuStreamBatchMemOp",
+        "cuStreamCreate",
+        "cuStreamDestroy",
+        "cuStreamAttachMem",
+        "cuStreamAddCallback",
+        "cuGreenCtxStreamCreate",
+    ];
+    name.ends_with("Synchronize")
+        || [
+            "cuStreamQuery",
+            "cuEventQuery",
+            "cuGraphUpload",
+            "cuLaunchHostFunc",
+        ]
+        .contains(&name)
+        || starts(&waits)
+        || starts(&marks)
+        || starts(&memory)
+        || starts(&streams)
+}
+
+fn compare_order(theirs: &BTreeMap<String, u32>, end: u32) {
+    let ours = order::functions();
+    for known in ours.iter().filter(|known| known.cbid < end) {
+        assert_eq!(theirs.get(known.name), Some(&known.cbid), "{}", known.name);
+    }
+    for (name, cbid) in theirs.iter().filter(|(name, _)| *name != "SIZE") {
+        assert_eq!(
+            orders_work(name),
+            order::function(*cbid).is_some(),
+            "{name}: in the set, by its name and by the table"
+        );
+    }
+}
+
 fn compare_ids(variable: &str, domain: ApiDomain, header: &str, prefix: &str, all: bool) {
     let Some(folders) = headers(variable) else {
         return;
@@ -479,6 +668,9 @@ fn compare_ids(variable: &str, domain: ApiDomain, header: &str, prefix: &str, al
         for (cbid, name) in codes::UNLOADING {
             assert_eq!(theirs.get(name), Some(&cbid), "{name}");
         }
+    }
+    if domain == ApiDomain::Driver {
+        compare_order(&theirs, if all { u32::MAX } else { end });
     }
     let missing: Vec<_> = theirs
         .iter()

@@ -72,10 +72,18 @@ pub mod kind {
     pub const DRIVER: u32 = 4;
     /// A call of the runtime.
     pub const RUNTIME: u32 = 5;
+    /// A context was made.
+    pub const CONTEXT: u32 = 9;
     /// A kernel.
     pub const CONCURRENT_KERNEL: u32 = 10;
     /// Overhead of CUPTI, the driver or the compiler.
     pub const OVERHEAD: u32 = 17;
+    /// An event was recorded on a stream.
+    pub const CUDA_EVENT: u32 = 36;
+    /// A stream was made.
+    pub const STREAM: u32 = 37;
+    /// A wait, of a thread or of a stream.
+    pub const SYNCHRONIZATION: u32 = 38;
     /// A copy between two devices.
     pub const MEMCPY2: u32 = 22;
     /// An external correlation id.
@@ -83,6 +91,31 @@ pub mod kind {
     /// A launch by the driver outside any public function.
     pub const INTERNAL_LAUNCH_API: u32 = 48;
 }
+
+/// `CUpti_ActivitySynchronizationType`: what was waited for.
+pub mod synchronization_type {
+    /// A thread waits for an event.
+    pub const EVENT: u32 = 1;
+    /// A stream waits for an event.
+    pub const STREAM_WAIT: u32 = 2;
+    /// A thread waits for a stream.
+    pub const STREAM: u32 = 3;
+    /// A thread waits for a context.
+    pub const CONTEXT: u32 = 4;
+}
+
+/// `CUpti_ActivityStreamFlag`: what kind a stream is.
+pub mod stream_flag {
+    /// It waits for the default stream, and the default stream for it.
+    pub const DEFAULT: u32 = 1;
+    /// It does not.
+    pub const NON_BLOCKING: u32 = 2;
+    /// The default stream.
+    pub const NULL: u32 = 3;
+}
+
+/// `CUPTI_SYNCHRONIZATION_INVALID_VALUE`: a field of a wait that does not apply.
+pub const NOT_APPLICABLE: u32 = u32::MAX;
 
 /// `CUpti_ExternalCorrelationKind`: whose ids a stack holds.
 pub mod external_kind {

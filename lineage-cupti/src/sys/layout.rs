@@ -245,6 +245,90 @@ pub mod overhead {
     }
 }
 
+/// `CUpti_ActivitySynchronization` and `CUpti_ActivitySynchronization2`.
+pub mod synchronization {
+    offsets! {
+        /// What was waited for, see [`synchronization_type`](super::super::codes::synchronization_type).
+        TYPE = 4;
+        /// When it began, in ns.
+        START = 8;
+        /// When it ended, in ns.
+        END = 16;
+        /// The call that waits.
+        CORRELATION_ID = 24;
+        /// The context.
+        CONTEXT_ID = 28;
+        /// The stream, or [`NOT_APPLICABLE`](super::super::codes::NOT_APPLICABLE).
+        STREAM_ID = 32;
+        /// The event, or the same.
+        CUDA_EVENT_ID = 36;
+        /// What joins it to the event's record, or the same; from CUDA 12.8.
+        CUDA_EVENT_SYNC_ID = 40;
+        /// The call's own result; from CUDA 12.8.
+        RETURN_VALUE = 48;
+        /// Size of the older version.
+        SIZE_1 = 40;
+        /// Size of `CUpti_ActivitySynchronization2`, CUDA 12.8.
+        SIZE_2 = 56;
+    }
+}
+
+/// `CUpti_ActivityCudaEvent` to `CUpti_ActivityCudaEvent3`.
+pub mod cuda_event {
+    offsets! {
+        /// The call that recorded it.
+        CORRELATION_ID = 4;
+        /// The context.
+        CONTEXT_ID = 8;
+        /// The stream it was recorded on.
+        STREAM_ID = 12;
+        /// The event.
+        EVENT_ID = 16;
+        /// The device; from CUDA 12.8.
+        DEVICE_ID = 24;
+        /// When the device came to it, in ns; from CUDA 12.8.
+        DEVICE_TIMESTAMP = 40;
+        /// What joins a wait to it; from CUDA 12.8.
+        CUDA_EVENT_SYNC_ID = 48;
+        /// Size of the older version.
+        SIZE_1 = 24;
+        /// Size of `CUpti_ActivityCudaEvent2`, CUDA 12.8.
+        SIZE_2 = 56;
+        /// Size of `CUpti_ActivityCudaEvent3`, CUDA 13.5.
+        SIZE_3 = 80;
+    }
+}
+
+/// `CUpti_ActivityStream`.
+pub mod stream {
+    offsets! {
+        /// The context.
+        CONTEXT_ID = 4;
+        /// The stream.
+        STREAM_ID = 8;
+        /// Its priority.
+        PRIORITY = 12;
+        /// What kind it is, see [`stream_flag`](super::super::codes::stream_flag).
+        FLAG = 16;
+        /// The call that made it.
+        CORRELATION_ID = 20;
+        /// Size of the record.
+        SIZE = 24;
+    }
+}
+
+/// `CUpti_ActivityContext` and its later versions: what they share.
+pub mod context {
+    offsets! {
+        /// The context.
+        CONTEXT_ID = 4;
+        /// The device.
+        DEVICE_ID = 8;
+        /// The default stream's id: `uint16_t`.
+        NULL_STREAM_ID = 14;
+    }
+}
+
 /// `CUpti_CallbackData`, what the callback of an API call is given. Not packed.
 pub mod callback_data {
     offsets! {
