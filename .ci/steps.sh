@@ -63,7 +63,7 @@ step_features() {
     cargo hack clippy --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-rayon -p lineage-tower \
         -p lineage-validator -- -D warnings
     # The facade's features only name those of the others, and each doubles the number of sets.
-    cargo hack clippy --locked --each-feature -p launch-lineage -p lineage-otlp -- -D warnings
+    cargo hack clippy --locked --each-feature -p launch-lineage -p lineage-cudarc -p lineage-otlp -- -D warnings
     # Hooks of tokio's that it does not promise: for finding lost epochs only.
     RUSTFLAGS="--cfg tokio_unstable" cargo test -p lineage-tokio --test a_raw_spawn_is_found_by_tokios_own_hooks --locked \
         --target-dir "$work/unstable"

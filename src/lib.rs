@@ -39,6 +39,7 @@
 //!   it is missing the server runs on and lineage says `no device evidence: <why>`.
 //! * `crossbeam-channel`, `flume`: `send_carried` on the senders of these crates.
 //! * `jsonl`: the JSON-lines ledger.
+//! * `cudarc`: capture and replay of cudarc's graphs under epochs, from `lineage-cudarc`: the module `cudarc`.
 //! * `otlp`: export to an OpenTelemetry collector, from `lineage-otlp`: the module `otlp`.
 
 pub use lineage_core as core;
@@ -65,6 +66,11 @@ pub use lineage_tokio::*;
 #[cfg(feature = "cupti")]
 #[doc(inline)]
 pub use lineage_cupti::Cupti;
+
+/// Capture and replay of cudarc's graphs under epochs.
+#[cfg(feature = "cudarc")]
+#[doc(inline)]
+pub use lineage_cudarc as cudarc;
 
 /// Export to an OpenTelemetry collector.
 #[cfg(feature = "otlp")]
