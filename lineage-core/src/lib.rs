@@ -75,6 +75,7 @@ pub mod observation;
 mod resumable;
 pub mod row;
 mod scope;
+pub mod service;
 mod session;
 pub mod source;
 pub mod thread;
