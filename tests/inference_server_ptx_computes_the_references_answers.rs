@@ -56,22 +56,23 @@ fn the_ptx_gives_the_answers_of_the_reference() {
     let expected =
         members.map(|(_, prompt)| reference::answer(&weights, prompt.as_bytes(), TOKENS));
 
-    let label = 0x1_0000_0002;
+    let label = 0x1_0000_0002_u64;
+    gpu.write(BATCH, &label.to_le_bytes());
     let blocks = members.len();
     for step in 0..TOKENS {
         gpu.launch(
             "gemv",
             blocks,
             VOCABULARY,
-            &[label, WEIGHTS, BATCH, HIDDEN, LOGITS],
+            &[BATCH, WEIGHTS, BATCH, HIDDEN, LOGITS],
         );
-        gpu.launch("softmax", blocks, 1, &[label, LOGITS, PROBABILITIES]);
-        gpu.launch("arg_max", blocks, 1, &[label, PROBABILITIES, ANSWER]);
+        gpu.launch("softmax", blocks, 1, &[BATCH, LOGITS, PROBABILITIES]);
+        gpu.launch("arg_max", blocks, 1, &[BATCH, PROBABILITIES, ANSWER]);
         gpu.launch(
             "embed_next",
             blocks,
             DIMENSION,
-            &[label, WEIGHTS, BATCH, ANSWER, HIDDEN],
+            &[BATCH, WEIGHTS, BATCH, ANSWER, HIDDEN],
         );
         assert_eq!(u64::from_le_bytes(gpu.read(ANSWER)), label);
         for (index, expected) in expected.iter().enumerate() {
@@ -219,6 +220,7 @@ impl Interpreter {
                     self.write(bits(0), &word(1).to_le_bytes());
                     continue;
                 }
+                "ld.global.u64" => u64::from_le_bytes(self.read(bits(1))),
                 "ld.global.u32" | "ld.global.f32" => u32::from_le_bytes(self.read(bits(1))).into(),
                 "ld.global.u8" => u8::from_le_bytes(self.read(bits(1))).into(),
                 "ld.param.u64" | "cvta.to.global.u64" | "mov.u64" => bits(1),

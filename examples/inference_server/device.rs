@@ -17,6 +17,10 @@ use crate::model::reference::Token;
 use crate::model::weights::Weights;
 use crate::model::{DIMENSION, PTX, SLOTS, VOCABULARY};
 
+/// What pads a batch has states of its own, behind those of the slots: a padded batch is at most
+/// twice as large as what is in it.
+const STATES: usize = 2 * SLOTS;
+
 /// One stream, and everything that its kernels read and write.
 pub struct Device {
     stream: Arc<CudaStream>,
@@ -41,30 +45,31 @@ struct Kernels {
 /// What a decode step gives: the label that came back from the device with the answer, and a token
 /// for each member.
 pub struct Answer {
-    /// Written by the kernel that chose the tokens, from its own argument.
+    /// Written by the kernel that chose the tokens, from where its argument points.
     pub label: u64,
     /// In the order of the batch.
     pub tokens: Vec<Token>,
 }
 
 impl Device {
-    /// Opens device 0 and copies the weights to it.
-    pub fn open(weights: &Weights) -> Result<Self, DriverError> {
+    /// Opens device 0 and copies the weights to it. For batches that will be padded, the states of the
+    /// padding are set to 0, too.
+    pub fn open(weights: &Weights, padded: bool) -> Result<Self, DriverError> {
         let context = CudaContext::new(0)?;
         // SAFETY: all memory is used on the one stream below, so its order is all that is needed.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream()?;
         let module = context.load_module(Ptx::from_src(PTX))?;
         // SAFETY: bytes and `f32` have no invalid values, and everything is written before it is
-        // read: the weights here, a prompt before its kernel, a slot by its prompt, the rest by the
-        // kernel before.
+        // read: the weights and the padding here, a prompt before its kernel, a slot by its prompt,
+        // the rest by the kernel before.
         let mut device = unsafe {
             Self {
                 kernels: Kernels::load(&module)?,
                 weights: stream.alloc(WEIGHTS_BYTES)?,
                 prompt: stream.alloc(PROMPT_BYTES)?,
                 batch: stream.alloc(BATCH_BYTES)?,
-                hidden: stream.alloc(SLOTS * DIMENSION)?,
+                hidden: stream.alloc(STATES * DIMENSION)?,
                 logits: stream.alloc(SLOTS * VOCABULARY)?,
                 probabilities: stream.alloc(SLOTS * VOCABULARY)?,
                 answer: stream.alloc(ANSWER_BYTES)?,
@@ -74,8 +79,20 @@ impl Device {
         device
             .stream
             .memcpy_htod(&weights.image(), &mut device.weights)?;
+        if padded {
+            let mut padding = device.hidden.slice_mut(SLOTS * DIMENSION..);
+            // A copy rather than a set: it begins with its label, 0.
+            device
+                .stream
+                .memcpy_htod(&[0.0; (STATES - SLOTS) * DIMENSION], &mut padding)?;
+        }
         device.stream.synchronize()?;
         Ok(device)
+    }
+
+    /// The stream that everything is launched on.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
     }
 
     /// Reads a prompt into the state of a slot: a copy and a kernel.
@@ -100,18 +117,20 @@ impl Device {
         Ok(())
     }
 
-    /// Tells the device which slots the batch consists of: a copy.
+    /// Tells the device whom the batch is for and which slots it consists of, and what pads it: a copy.
     pub fn form_batch(&mut self, label: u64, slots: &[u32]) -> Result<(), DriverError> {
         let mut bytes = [0; BATCH_BYTES];
         bytes[..BATCH_SLOTS].copy_from_slice(&label.to_le_bytes());
+        let padding = SLOTS as u32..STATES as u32;
+        let slots = slots.iter().copied().chain(padding);
         for (place, slot) in bytes[BATCH_SLOTS..].chunks_exact_mut(4).zip(slots) {
             place.copy_from_slice(&slot.to_le_bytes());
         }
         self.stream.memcpy_htod(&bytes, &mut self.batch)
     }
 
-    /// The next token of each of the batch's `members`: four kernels, and the answer copied back.
-    pub fn decode(&mut self, label: u64, members: usize) -> Result<Answer, DriverError> {
+    /// Computes the next token of each of the first `members` of the batch: four kernels.
+    pub fn decode(&mut self, members: usize) -> Result<(), DriverError> {
         let Kernels {
             gemv,
             softmax,
@@ -120,21 +139,23 @@ impl Device {
             ..
         } = &self.kernels;
         let blocks = members as u32;
+        // The batch begins with its label, so its address is the label's.
+        let label = &self.batch;
 
         let mut launch = self.stream.launch_builder(gemv);
         launch
-            .arg(&label)
+            .arg(label)
             .arg(&self.weights)
             .arg(&self.batch)
             .arg(&self.hidden)
             .arg(&mut self.logits);
         // SAFETY: the kernel's parameters are these five; a block for each member of a batch of at
-        // most `SLOTS`.
+        // most `SLOTS`, padding included.
         unsafe { launch.launch(grid(blocks, VOCABULARY)) }?;
 
         let mut launch = self.stream.launch_builder(softmax);
         launch
-            .arg(&label)
+            .arg(label)
             .arg(&self.logits)
             .arg(&mut self.probabilities);
         // SAFETY: the kernel's parameters are these three; blocks as above.
@@ -142,7 +163,7 @@ impl Device {
 
         let mut launch = self.stream.launch_builder(arg_max);
         launch
-            .arg(&label)
+            .arg(label)
             .arg(&self.probabilities)
             .arg(&mut self.answer);
         // SAFETY: the kernel's parameters are these three; blocks as above.
@@ -150,14 +171,18 @@ impl Device {
 
         let mut launch = self.stream.launch_builder(embed_next);
         launch
-            .arg(&label)
+            .arg(label)
             .arg(&self.weights)
             .arg(&self.batch)
             .arg(&self.answer)
             .arg(&mut self.hidden);
         // SAFETY: the kernel's parameters are these five; blocks as above.
         unsafe { launch.launch(grid(blocks, DIMENSION)) }?;
+        Ok(())
+    }
 
+    /// Copies back what was computed for the batch's `members`, and waits for it.
+    pub fn answer(&self, members: usize) -> Result<Answer, DriverError> {
         let mut bytes = [0; ANSWER_BYTES];
         self.stream.memcpy_dtoh(&self.answer, &mut bytes)?;
         self.stream.synchronize()?;

@@ -30,6 +30,10 @@ pub struct Options {
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub concurrency: u16,
 
+    /// Decode by replaying CUDA graphs, one for each size of batch, instead of kernel by kernel
+    #[arg(long)]
+    pub graphs: bool,
+
     /// Runs with lineage off and as many with it on, for the requests per second of both; 0 runs
     /// once, with it on
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(..=100))]

@@ -184,11 +184,14 @@ fn answer_once() -> Result<String, Failure> {
     const PROMPT: &[u8] = b"a kernel ";
     let weights = Weights::new();
     let name = CudaContext::new(0)?.name()?;
-    let mut device = Device::open(&weights)?;
+    let mut device = Device::open(&weights, false)?;
     let found = Epoch::declare("probe").launch(|| {
         device.prefill(1, 0, PROMPT)?;
         device.form_batch(1, &[0])?;
-        let tokens = (0..4).map(|_| device.decode(1, 1).map(|answer| answer.tokens[0].byte));
+        let tokens = (0..4).map(|_| {
+            device.decode(1)?;
+            Ok(device.answer(1)?.tokens[0].byte)
+        });
         tokens.collect::<Result<Vec<u8>, DriverError>>()
     })?;
     let expected = reference::answer(&weights, PROMPT, 4);

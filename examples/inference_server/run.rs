@@ -241,9 +241,15 @@ impl<'a> Setting<'a> {
             .listener
             .try_clone()
             .map_err(|error| CannotRun::unexpected(&error))?;
-        let server = Server::start(listener, &self.weights, labels, sabotage)
-            .await
-            .map_err(|error| CannotRun::unexpected(&error))?;
+        let server = Server::start(
+            listener,
+            &self.weights,
+            labels,
+            sabotage,
+            self.options.graphs,
+        )
+        .await
+        .map_err(|error| CannotRun::unexpected(&error))?;
         let url = format!("http://{}/generate", server.address());
         let loaded = match load {
             Some((questions, progress)) => {

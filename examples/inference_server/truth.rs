@@ -2,19 +2,23 @@
 //!
 //! A request's number travels in its job, from the handler to the kernel's argument; a batch has a
 //! number as well, and the batcher knows from the jobs' data which requests it serves. The
-//! simulated device reports for each operation the number that it really ran with. Nothing of
-//! lineage is on that way, so a wrong envelope, a stale scope or a lost one cannot make truth and
-//! joins wrong alike.
+//! simulated device reports for each operation the number that it really ran with: a kernel's
+//! argument, or in a graph what lies in memory where the argument points. Nothing of lineage is on
+//! that way, so a wrong envelope, a stale scope or a lost one cannot make truth and joins wrong alike.
+//!
+//! A kernel of a graph is joined twice, to the batch that it ran for and to the capture that built
+//! it. It is right only if both are: the device knows which launch of which graph it was and which
+//! call was captured as it, and the engine noted under which epoch it captured a graph of that size.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Mutex;
 
 use launch_lineage::id::EpochId;
 use launch_lineage::observation::{Event, LinkKind};
-use launch_lineage::row::{Binding, Row};
-use launch_lineage::{Epoch, Report};
-use lineage_sim::Truth;
+use launch_lineage::row::{Binding, Row, RowGraph, Template};
+use launch_lineage::{Attribution, Epoch, LaunchEpoch, Report};
+use lineage_sim::{Call, GraphNode, Truth};
 
 /// Set in the labels of batches, so that they differ from those of requests.
 const BATCH: u64 = 1 << 32;
@@ -31,6 +35,8 @@ struct Noted {
     batches: Vec<Vec<u64>>,
     /// The request for which a handler declared this epoch.
     declared: HashMap<EpochId, u64>,
+    /// The epoch that the graph for batches of this size was captured under.
+    graphs: BTreeMap<usize, LaunchEpoch>,
 }
 
 impl Labels {
@@ -50,6 +56,13 @@ impl Labels {
         let mut noted = self.lock();
         noted.batches.push(members);
         BATCH | noted.batches.len() as u64
+    }
+
+    /// A graph for batches of this size is about to be captured under this epoch.
+    pub fn graph(&self, size: usize, epoch: &Epoch) {
+        if let Some(epoch) = epoch.id() {
+            self.lock().graphs.insert(size, epoch);
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Noted> {
@@ -87,6 +100,8 @@ pub struct Score {
     pub lost: u64,
     /// Joined to other requests, or to only some of theirs.
     pub wrong: u64,
+    /// Of them, kernels of graphs.
+    pub replayed: u64,
     /// Of the lost and wrong: those whose rows have no fault, so that only the truth shows them.
     pub unnoticed: u64,
     /// The first few that were not right, for a person.
@@ -97,27 +112,38 @@ pub struct Score {
 pub fn score(report: &Report, labels: &Labels, truth: &Truth) -> Score {
     let noted = labels.lock();
     let members = members(report);
-    let mut rows: HashMap<u32, &Row> = HashMap::new();
+    // All kernels of a graph's launch have the launch's correlation id.
+    let mut rows: HashMap<(u32, Option<u64>), &Row> = HashMap::new();
     for row in &report.rows {
         if let Some(operation) = &row.operation {
-            rows.insert(operation.correlation.0, row);
+            rows.insert((operation.correlation.0, operation.graph_node), row);
         }
     }
+    let calls: HashMap<u64, &Call> = truth
+        .calls
+        .iter()
+        .map(|call| (call.ordinal, call))
+        .collect();
     let mut score = Score {
         operations: truth.operations.len() as u64,
         ..Score::default()
     };
     for operation in &truth.operations {
         let truly = operation.label.and_then(|label| noted.requests_of(label));
-        let row = rows.remove(&operation.correlation_id);
-        let joined = row.map_or(Joined::NotRecorded, |row| Joined::of(row, &members, &noted));
+        let node = operation.graph.map(|node| node.node_id);
+        let row = rows.remove(&(operation.correlation_id, node));
+        let mut joined = row.map_or(Joined::NotRecorded, |row| Joined::of(row, &members, &noted));
+        if let (Some(node), Some(row)) = (&operation.graph, row) {
+            score.replayed += 1;
+            joined = joined.and_captured(noted.captured(row, node, &calls));
+        }
         match (&truly, &joined) {
             (Some(truly), Joined::To(requests)) if truly == requests => score.right += 1,
             (Some(truly), Joined::Nobody) if truly.is_empty() => score.right += 1,
             (truly, joined) => {
                 let count = match joined {
-                    Joined::Nobody | Joined::NotRecorded => &mut score.lost,
-                    Joined::To(_) | Joined::Disputed => &mut score.wrong,
+                    Joined::Nobody | Joined::NotRecorded | Joined::NoTemplate => &mut score.lost,
+                    Joined::To(_) | Joined::Disputed | Joined::OtherTemplate => &mut score.wrong,
                 };
                 *count += 1;
                 if *count <= EXAMPLES {
@@ -155,15 +181,69 @@ fn members(report: &Report) -> HashMap<EpochId, Vec<EpochId>> {
     members
 }
 
+/// Whether lineage found the capture of a graph's kernel.
+enum Captured {
+    Rightly,
+    Otherwise,
+    Not,
+}
+
+impl Noted {
+    /// Compares what a row says of a graph's kernel with what the device says.
+    fn captured(&self, row: &Row, node: &GraphNode, calls: &HashMap<u64, &Call>) -> Captured {
+        let Some(RowGraph {
+            exec,
+            replay,
+            iteration,
+            template,
+            ..
+        }) = row.graph
+        else {
+            return Captured::Not;
+        };
+        let Template::Known(template) = template else {
+            return Captured::Not;
+        };
+        let call = node.capture_call_ordinal.and_then(|call| calls.get(&call));
+        // A block for each member, padding included.
+        let size = row.operation.as_ref().map(|operation| operation.grid[0]);
+        let epoch = size.and_then(|size| self.graphs.get(&(size as usize)));
+        let rightly = exec == Some(node.graph_id)
+            && replay == Some(node.launch.into())
+            && iteration == 1
+            && template.node == node.source_node_id
+            && template.captured_by.map(|call| call.wire().0)
+                == call.map(|call| call.correlation_id)
+            && epoch.is_some_and(|epoch| template.capture == Attribution::Epoch(*epoch));
+        if rightly {
+            Captured::Rightly
+        } else {
+            Captured::Otherwise
+        }
+    }
+}
+
 /// To whom lineage joined an operation.
 enum Joined {
     To(BTreeSet<u64>),
     Nobody,
     Disputed,
     NotRecorded,
+    /// A graph's kernel, whose capture is not known.
+    NoTemplate,
+    /// A graph's kernel, joined to another capture, launch or graph than its own.
+    OtherTemplate,
 }
 
 impl Joined {
+    fn and_captured(self, captured: Captured) -> Self {
+        match captured {
+            Captured::Rightly => self,
+            Captured::Otherwise => Self::OtherTemplate,
+            Captured::Not => Self::NoTemplate,
+        }
+    }
+
     fn of(row: &Row, members: &HashMap<EpochId, Vec<EpochId>>, noted: &Noted) -> Self {
         let number = |epoch: &EpochId| noted.declared.get(epoch).copied();
         match row.binding {
@@ -189,6 +269,8 @@ impl fmt::Display for Joined {
             Self::Nobody => f.write_str("joined to nobody"),
             Self::Disputed => f.write_str("its sources disagree"),
             Self::NotRecorded => f.write_str("not recorded"),
+            Self::NoTemplate => f.write_str("its capture is not known"),
+            Self::OtherTemplate => f.write_str("joined to another capture or replay"),
         }
     }
 }

@@ -9,15 +9,22 @@ use super::layout::{
 };
 use super::{DIMENSION, LOGITS_PER_HALVING, VOCABULARY};
 
-/// Registers all five under the names that the PTX gives them. Parameter 0 of each is the label.
+/// Registers all five under the names that the PTX gives them. Parameter 0 of the first is the
+/// label, and of the others its address.
 pub fn register(gpu: &Gpu) -> Result<(), RegisterError> {
     gpu.kernel("embed_prompt")
         .label_argument(0)
         .run(embed_prompt)?;
-    gpu.kernel("gemv").label_argument(0).run(gemv)?;
-    gpu.kernel("softmax").label_argument(0).run(softmax)?;
-    gpu.kernel("arg_max").label_argument(0).run(arg_max)?;
-    gpu.kernel("embed_next").label_argument(0).run(embed_next)
+    gpu.kernel("gemv").label_behind_argument(0).run(gemv)?;
+    gpu.kernel("softmax")
+        .label_behind_argument(0)
+        .run(softmax)?;
+    gpu.kernel("arg_max")
+        .label_behind_argument(0)
+        .run(arg_max)?;
+    gpu.kernel("embed_next")
+        .label_behind_argument(0)
+        .run(embed_next)
 }
 
 /// `embed_prompt(label, weights, prompt, hidden)`: one block, a thread for each dimension.
@@ -95,6 +102,7 @@ fn softmax(launch: &mut Launch<'_>) -> KernelResult {
 /// `arg_max(label, probabilities, answer)`: a block of one thread for each member.
 fn arg_max(launch: &mut Launch<'_>) -> KernelResult {
     let label: u64 = launch.argument(0)?;
+    let label = launch.slice::<u64>(part(label, 0, 1))?[0];
     let probabilities: u64 = launch.argument(1)?;
     let answer: u64 = launch.argument(2)?;
     launch.slice_mut::<u64>(part(answer, 0, 1))?[0] = label;

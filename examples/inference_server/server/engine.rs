@@ -6,9 +6,11 @@ use std::thread::JoinHandle;
 
 use cudarc::driver::DriverError;
 use launch_lineage::{Carried, detached};
+use lineage_cudarc::{CaptureError, LaunchError};
 use tokio::sync::oneshot;
 
 use super::ServerError;
+use super::graphs::Graphs;
 use crate::device::{Answer, Device};
 use crate::model::weights::Weights;
 use crate::sabotage::{LeftBehind, Sabotage};
@@ -41,6 +43,10 @@ type Outcome = Result<Answer, Arc<str>>;
 enum TurnError {
     #[error("the device failed: {0}")]
     Driver(#[from] DriverError),
+    #[error("a graph could not be captured: {0}")]
+    Capture(#[from] CaptureError<DriverError>),
+    #[error("a graph could not be replayed: {0}")]
+    Replay(#[from] LaunchError),
     #[error("the device answered for label {answered}, and {asked} was asked for")]
     Label { asked: u64, answered: u64 },
 }
@@ -52,10 +58,11 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Starts the thread, and waits until it has opened the device.
+    /// Starts the thread, and waits until it has opened the device. With graphs, a step is a replay.
     pub(super) async fn start(
         weights: Arc<Weights>,
         sabotage: Sabotage,
+        graphs: Option<Graphs>,
     ) -> Result<Self, ServerError> {
         let (turns, orders) = channel();
         let (ready, opened) = oneshot::channel();
@@ -63,10 +70,10 @@ impl Engine {
             .name("engine".to_owned())
             .spawn(move || {
                 // The weights are no request's work, and that is said, not left open.
-                match detached("model weights", || Device::open(&weights)) {
+                match detached("model weights", || Device::open(&weights, graphs.is_some())) {
                     Ok(device) => {
                         if ready.send(Ok(())).is_ok() {
-                            serve(device, &orders, sabotage);
+                            serve(device, graphs, &orders, sabotage);
                         }
                     }
                     Err(error) => {
@@ -108,19 +115,25 @@ impl Engine {
 
 fn serve(
     mut device: Device,
+    mut graphs: Option<Graphs>,
     orders: &Receiver<(Turn, oneshot::Sender<Outcome>)>,
     sabotage: Sabotage,
 ) {
     let mut left_behind = sabotage.left_behind();
     while let Ok((turn, answer)) = orders.recv() {
-        let outcome = run(&mut device, turn, &mut left_behind);
+        let outcome = run(&mut device, graphs.as_mut(), turn, &mut left_behind);
         // The batcher waits for every turn; it is gone only when the runtime was torn down.
         let _ = answer.send(outcome.map_err(|error| error.to_string().into()));
     }
 }
 
 /// Everything is launched inside the boundary of the epoch that its envelope brought.
-fn run(device: &mut Device, turn: Turn, left_behind: &mut LeftBehind) -> Result<Answer, TurnError> {
+fn run(
+    device: &mut Device,
+    graphs: Option<&mut Graphs>,
+    turn: Turn,
+    left_behind: &mut LeftBehind,
+) -> Result<Answer, TurnError> {
     for prefill in turn.prefills {
         let (prefill, request) = prefill.open();
         let Prefill {
@@ -132,11 +145,19 @@ fn run(device: &mut Device, turn: Turn, left_behind: &mut LeftBehind) -> Result<
         request.launch(|| device.prefill(label, slot, &prompt))?;
     }
     let (step, batch) = turn.step.open();
+    let mut graph = match graphs {
+        Some(graphs) => Some(graphs.for_batch_of(step.members, device)?),
+        None => None,
+    };
     let answer = batch.launch(|| {
         if let Some(slots) = &step.formed {
             device.form_batch(step.label, slots)?;
         }
-        device.decode(step.label, step.members)
+        match &mut graph {
+            Some(graph) => graph.launch(&batch)?,
+            None => device.decode(step.members)?,
+        }
+        Ok::<_, TurnError>(device.answer(step.members)?)
     })?;
     left_behind.after_step(&batch);
     if answer.label == step.label {

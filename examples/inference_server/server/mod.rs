@@ -5,13 +5,15 @@
 //!    │ tokio channel, in an envelope
 //! batcher, one task                     lets new requests join the running batch at every step;
 //!    │ std channel, in envelopes        N request epochs → one batch epoch
-//! engine, a thread of its own           owns the CUDA stream; launches inside boundaries
+//! engine, a thread of its own           owns the CUDA stream; launches inside boundaries, a step
+//!                                       kernel by kernel or, with `--graphs`, as a graph
 //! ```
 //!
 //! Tokens go back from the batcher to each handler's response while it is being written.
 
 mod batcher;
 mod engine;
+mod graphs;
 mod handler;
 
 use std::net::{SocketAddr, TcpListener};
@@ -29,6 +31,7 @@ use crate::sabotage::Sabotage;
 use crate::truth::Labels;
 use batcher::Batcher;
 use engine::Engine;
+use graphs::Graphs;
 
 /// Requests that may wait for a place in the batch; further ones wait in their handlers.
 const QUEUE: usize = 256;
@@ -95,12 +98,14 @@ impl Server {
         weights: &Arc<Weights>,
         labels: &Arc<Labels>,
         sabotage: Sabotage,
+        graphs: bool,
     ) -> Result<Self, ServerError> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let address = listener.local_addr()?;
 
-        let engine = Engine::start(Arc::clone(weights), sabotage.clone()).await?;
+        let graphs = graphs.then(|| Graphs::new(Arc::clone(labels)));
+        let engine = Engine::start(Arc::clone(weights), sabotage.clone(), graphs).await?;
         let (queue, jobs) = mpsc::channel(QUEUE);
         let batcher = spawn(Batcher::new(engine, Arc::clone(labels), sabotage).run(jobs));
 
