@@ -137,6 +137,7 @@ impl RawFaults {
 pub const OTHER_TOOL_NONE: u32 = 0;
 pub const OTHER_TOOL_SUBSCRIBED: u32 = 1;
 pub const OTHER_TOOL_TAKES_BUFFERS: u32 = 2;
+pub const OTHER_TOOL_ALLOWS_OTHERS: u32 = 3;
 
 /// [`RawConfig::truth_mode`].
 pub const TRUTH_OFF: u32 = 0;
@@ -399,6 +400,16 @@ pub type BufferCompleted = unsafe extern "C" fn(
     size: usize,
     valid_bytes: usize,
 );
+/// CUPTI's request for an empty buffer, with more to be told (`CUpti_BufferCallbackRequestInfo`).
+pub type BufferRequestedTelling = unsafe extern "C" fn(
+    buffer: *mut *mut u8,
+    size: *mut usize,
+    max_records: *mut usize,
+    info: *mut c_void,
+);
+/// CUPTI's delivery of a buffer, with more to be told (`CUpti_BufferCallbackCompleteInfo`).
+pub type BufferCompletedTelling =
+    unsafe extern "C" fn(buffer: *mut u8, size: usize, valid_bytes: usize, info: *mut c_void);
 /// CUPTI's question for the time.
 pub type TimestampCallback = unsafe extern "C" fn() -> u64;
 
@@ -444,6 +455,20 @@ macro_rules! cupti_functions {
             fn cuptiSetThreadIdType(thread_id_type: u32);
             fn cuptiGetThreadIdType(thread_id_type: *mut u32);
             fn cuptiFinalize();
+            fn cuptiSubscribe_v2(subscriber: *mut *mut c_void, callback: Option<CallbackFunction>, userdata: *mut c_void, params: *mut c_void);
+            fn cuptiGetTimestamp_v2(subscriber: *mut c_void, timestamp: *mut u64);
+            fn cuptiActivityEnable_v2(subscriber: *mut c_void, kind: u32, config: *mut c_void);
+            fn cuptiActivityDisable_v2(subscriber: *mut c_void, kind: u32, config: *mut c_void);
+            fn cuptiActivityEnableDriverApi_v2(subscriber: *mut c_void, cbid: u32, enable: u8);
+            fn cuptiActivityEnableRuntimeApi_v2(subscriber: *mut c_void, cbid: u32, enable: u8);
+            fn cuptiActivityRegisterCallbacks_v2(subscriber: *mut c_void, requested: Option<BufferRequestedTelling>, completed: Option<BufferCompletedTelling>);
+            fn cuptiActivityGetNextRecord_v2(subscriber: *mut c_void, buffer: *mut u8, valid_bytes: usize, record: *mut *mut u8);
+            fn cuptiActivityGetNumDroppedRecords_v2(subscriber: *mut c_void, context: *mut c_void, stream_id: u32, dropped: *mut usize);
+            fn cuptiActivityGetAttribute_v2(subscriber: *mut c_void, attribute: u32, size: *mut usize, value: *mut c_void);
+            fn cuptiActivitySetAttribute_v2(subscriber: *mut c_void, attribute: u32, size: *mut usize, value: *mut c_void);
+            fn cuptiActivityPushExternalCorrelationId_v2(subscriber: *mut c_void, kind: u32, id: u64);
+            fn cuptiActivityPopExternalCorrelationId_v2(subscriber: *mut c_void, kind: u32, last_id: *mut u64);
+            fn cuptiActivityGetStructSize(kind: u32, version: u32, size: *mut usize);
         }
     };
 }

@@ -9,6 +9,9 @@ pub enum OtherTool {
     Absent,
     /// It has subscribed: whoever subscribes gets 39, `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
     Subscribed,
+    /// It has subscribed and allows others beside it, since 13.2 (before that as `Subscribed`): who subscribes by `cuptiSubscribe_v2` and allows
+    /// that, too, can; everybody else gets 39, and so do all functions that name no subscriber.
+    AllowsOthers,
     /// It never subscribed, and registered its own buffer callbacks over everybody else's: no error says so, and the
     /// records are its own.
     TakesBuffers,
@@ -188,6 +191,7 @@ impl Faults {
             other_tool: match self.other_tool {
                 OtherTool::Absent => abi::OTHER_TOOL_NONE,
                 OtherTool::Subscribed => abi::OTHER_TOOL_SUBSCRIBED,
+                OtherTool::AllowsOthers => abi::OTHER_TOOL_ALLOWS_OTHERS,
                 OtherTool::TakesBuffers => abi::OTHER_TOOL_TAKES_BUFFERS,
             },
             reuse_thread_ids: self.reuse_thread_ids.into(),

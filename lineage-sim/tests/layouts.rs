@@ -14,7 +14,24 @@ use std::process::Command;
 )]
 mod layout;
 
+#[path = "../cuda/src/cupti/parameters.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each of the two uses its share"
+)]
+mod parameters;
+
+#[path = "../src/abi.rs"]
+mod abi;
+
+use std::mem::offset_of;
+
 use layout::version;
+use parameters::{
+    ActivityConfig, ApiIdOptions, ApiOptions, CompleteInfo, RequestInfo, SubscriberParams,
+};
 
 /// The include folders that a variable names. Without them the test is skipped with a message, or fails if `LINEAGE_REQUIRE`
 /// asks for `headers`.
@@ -96,6 +113,43 @@ fn claims(newest: u32) -> Vec<(String, u64)> {
     claims
 }
 
+/// The structures that functions take and give, which only 13.5 has as they are here.
+fn claims_of_parameters() -> Vec<(String, u64)> {
+    let mut claims = Vec::new();
+    macro_rules! claim {
+        ($ours:ident is $theirs:literal { $($field:ident = $name:literal),+ }) => {
+            claims.push((concat!("sizeof(", $theirs, ")").to_owned(), size_of::<$ours>() as u64));
+            $(claims.push((
+                concat!("offsetof(", $theirs, ", ", $name, ")").to_owned(),
+                offset_of!($ours, $field) as u64,
+            ));)+
+        };
+    }
+    claim!(SubscriberParams is "CUpti_SubscriberParams" {
+        bytes = "structSize", name = "subscriberName", first_name = "oldSubscriberName",
+        first_name_bytes = "oldSubscriberSize", allows_several = "allowMultipleSubscribers"
+    });
+    claim!(RequestInfo is "CUpti_BufferCallbackRequestInfo" { bytes = "structSize" });
+    claim!(CompleteInfo is "CUpti_BufferCallbackCompleteInfo" {
+        bytes = "structSize", thread_id = "threadId", layouts = "ppRecordLayouts", layouts_count = "numRecordLayouts"
+    });
+    claim!(ActivityConfig is "CUpti_ActivityConfig" {
+        bytes = "structSize", selection_bytes = "fieldSelection.structSize", fields_count = "fieldSelection.numFields",
+        fields = "fieldSelection.pFieldIds", options = "pKindOptions"
+    });
+    claim!(ApiOptions is "CUpti_ActivityApiOptions" { bytes = "structSize", ids = "pCbidOptions" });
+    claim!(ApiIdOptions is "CUpti_ActivityApiCbidOptions" {
+        bytes = "structSize", ids = "pCbids", count = "numCbids", are_allowed = "enable"
+    });
+    claims.push((
+        "CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE".to_owned(),
+        20,
+    ));
+    claims.push(("CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK".to_owned(), 22));
+    claims.push(("CUPTI_ACTIVITY_ATTR_COUNT".to_owned(), 25));
+    claims
+}
+
 /// The offsets of a copy's record at which that of a copy between devices is written, too.
 const IN_BOTH_COPIES: [&str; 10] = [
     "copyKind",
@@ -114,9 +168,11 @@ fn compare(name: &str, variable: &str, newest: u32) {
     let Some(folders) = headers(variable) else {
         return;
     };
-    let claims = claims(newest);
+    let mut claims = claims(newest);
     assert!(claims.len() > 150, "only {} claims", claims.len());
-    let mut claims = claims;
+    if newest == version::CUDA_13_5 {
+        claims.extend(claims_of_parameters());
+    }
     for field in IN_BOTH_COPIES {
         let mut fields = layout::memcpy::RECORD.fields.iter();
         let ours = fields.find(|ours| ours.name == field).expect(field).offset;
@@ -196,4 +252,112 @@ fn each_version_writes_the_newest_structure_it_knows() {
     for (version, expected) in expected {
         assert_eq!(names(version), expected, "{version}");
     }
+}
+
+/// How an argument is passed: as a pointer, or as a number of so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passed {
+    Pointer,
+    Number(u32),
+}
+
+fn passed_in_c(parameter: &str) -> Passed {
+    let words: Vec<&str> = parameter
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '*')
+        .filter(|word| !word.is_empty() && *word != "const")
+        .collect();
+    let is_handle = |word: &&str| {
+        [
+            "CUcontext",
+            "CUstream",
+            "CUgraph",
+            "CUgraphNode",
+            "CUgraphExec",
+        ]
+        .contains(word)
+            || word.ends_with("Handle")
+            || word.contains("CallbackFunc")
+            || word.contains("CallbackRequestFunc")
+            || word.contains("CallbackCompleteFunc")
+    };
+    if parameter.contains('*') || words.first().is_some_and(is_handle) {
+        return Passed::Pointer;
+    }
+    match words[0] {
+        "uint64_t" | "size_t" => Passed::Number(8),
+        "uint8_t" => Passed::Number(1),
+        // Enumerations, and numbers of this size.
+        "uint32_t" => Passed::Number(4),
+        other if other.starts_with("CUpti_") || other == "CUptiResult" => Passed::Number(4),
+        other => panic!("a type that is not known here: {other}"),
+    }
+}
+
+fn passed_in_rust(argument: &str) -> Passed {
+    match argument {
+        "u64" | "usize" => Passed::Number(8),
+        "u32" => Passed::Number(4),
+        "u8" => Passed::Number(1),
+        other => {
+            assert!(
+                other.starts_with('*') || other.starts_with("Option"),
+                "{other}"
+            );
+            Passed::Pointer
+        }
+    }
+}
+
+macro_rules! signatures {
+    ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {
+        [$((stringify!($name), vec![$(passed_in_rust(stringify!($type))),*])),*]
+    };
+}
+
+/// Every simulated function takes what the header's declaration says: as many arguments, pointers where there are pointers, and numbers of that size.
+fn signatures(variable: &str, at_least: usize) {
+    let Some(folders) = headers(variable) else {
+        return;
+    };
+    let mut text = String::new();
+    for folder in &folders {
+        for file in [
+            "cupti_activity.h",
+            "cupti_callbacks.h",
+            "cupti_result.h",
+            "cupti_version.h",
+            "cupti_events.h",
+        ] {
+            text.push_str(&std::fs::read_to_string(folder.join(file)).unwrap_or_default());
+        }
+    }
+    let mut compared = 0;
+    for (name, ours) in abi::cupti_functions!(signatures) {
+        let declaration = format!("CUPTIAPI {name}(");
+        let Some(begin) = text.find(&declaration) else {
+            continue;
+        };
+        let parameters = &text[begin + declaration.len()..];
+        let parameters = &parameters[..parameters.find(')').expect("it ends")];
+        let theirs: Vec<Passed> = match parameters.trim() {
+            "" | "void" => Vec::new(),
+            some => some.split(',').map(passed_in_c).collect(),
+        };
+        assert_eq!(ours, theirs, "{name}");
+        compared += 1;
+    }
+    assert!(
+        compared >= at_least,
+        "only {compared} declarations were found"
+    );
+}
+
+#[test]
+fn functions_take_what_the_headers_of_12_9_say() {
+    signatures("LINEAGE_CUPTI_HEADERS_12", 35);
+}
+
+#[test]
+fn functions_take_what_the_headers_of_13_5_say() {
+    signatures("LINEAGE_CUPTI_HEADERS_13", 50);
 }

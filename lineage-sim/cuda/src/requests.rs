@@ -11,7 +11,7 @@ use crate::abi::{
 };
 use crate::config::model;
 use crate::cupti::activity::{self, kind};
-use crate::cupti::records::{Peer, Shape, copy_kind, kernel_kind};
+use crate::cupti::records::{Peer, Shape, copy_kind, records_kernels};
 use crate::handles::HandleNumber;
 use crate::kernels::{self, Kernel};
 use crate::memory::{self, Kind};
@@ -38,8 +38,7 @@ pub(crate) struct KernelLaunch {
 
 impl KernelLaunch {
     pub(crate) fn request(self, stream_priority: i32) -> Request {
-        let shape = kernel_kind().map(|kind| Shape::Kernel {
-            kind,
+        let shape = records_kernels().then(|| Shape::Kernel {
             function: self.function.clone(),
             grid: self.grid,
             block: self.block,

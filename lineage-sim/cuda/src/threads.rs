@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::clock;
 use crate::cupti::buffers::Sink;
+use crate::cupti::client::{Client, MOST_CLIENTS};
 use crate::faults::faults;
 use crate::objects::{Context, Stream};
 use crate::sync::lock;
@@ -23,8 +24,10 @@ pub(crate) struct ThreadState {
     pub(crate) pthread_id: u32,
     /// An id that a thread had which has exited, or its own: for records, where the system is to give ids anew.
     pub(crate) reused_id: u32,
-    stacks: Mutex<[Vec<u64>; EXTERNAL_KINDS]>,
-    pub(crate) sink: Arc<Sink>,
+    /// By client.
+    stacks: [Mutex<[Vec<u64>; EXTERNAL_KINDS]>; MOST_CLIENTS],
+    /// By client.
+    sinks: [OnceLock<Arc<Sink>>; MOST_CLIENTS],
     stream: Mutex<Option<Arc<Stream>>>,
     pub(crate) counts: ThreadCounts,
 }
@@ -90,8 +93,8 @@ impl ThreadState {
             ordinal: ORDINALS.fetch_add(1, Ordering::Relaxed) + 1,
             pthread_id: clock::pthread_id(),
             reused_id: lock(&GIVEN_BACK).pop().unwrap_or_else(clock::thread_id),
-            stacks: Mutex::default(),
-            sink: Sink::create(),
+            stacks: Default::default(),
+            sinks: Default::default(),
             stream: Mutex::new(None),
             counts: ThreadCounts::default(),
         }
@@ -110,13 +113,20 @@ impl ThreadState {
         use_it(&state.unwrap_or_else(|_| Arc::new(Self::new())))
     }
 
-    pub(crate) fn push(&self, kind: usize, id: u64) {
-        lock(&self.stacks)[kind].push(id);
+    /// Where a client's records of this thread go, where each thread has buffers of its own.
+    pub(crate) fn sink(&self, client: &'static Client) -> Arc<Sink> {
+        self.sinks[client.index]
+            .get_or_init(|| Sink::create(client))
+            .clone()
+    }
+
+    pub(crate) fn push(&self, client: &Client, kind: usize, id: u64) {
+        lock(&self.stacks[client.index])[kind].push(id);
         add_one(&self.counts.pushes);
     }
 
-    pub(crate) fn pop(&self, kind: usize) -> Option<u64> {
-        let popped = lock(&self.stacks)[kind].pop();
+    pub(crate) fn pop(&self, client: &Client, kind: usize) -> Option<u64> {
+        let popped = lock(&self.stacks[client.index])[kind].pop();
         let counter = match popped {
             Some(_) => &self.counts.pops,
             None => &self.counts.pops_of_empty_stacks,
@@ -125,23 +135,21 @@ impl ThreadState {
         popped
     }
 
-    pub(crate) fn tops(&self) -> Tops {
-        let stacks = lock(&self.stacks);
+    pub(crate) fn tops(&self, client: &Client) -> Tops {
+        let stacks = lock(&self.stacks[client.index]);
         std::array::from_fn(|kind| stacks[kind].last().copied())
     }
 
     /// Stacks that are not empty: kind and depth.
     pub(crate) fn depths(&self) -> Vec<(u32, u64)> {
-        let stacks = lock(&self.stacks);
-        let depths = stacks
-            .iter()
-            .enumerate()
-            .map(|(kind, stack)| (kind as u32, stack.len() as u64));
-        depths.filter(|(_, depth)| *depth > 0).collect()
-    }
-
-    fn clear_stacks(&self) {
-        *lock(&self.stacks) = Default::default();
+        let mut depths = Vec::new();
+        for stacks in &self.stacks {
+            let stacks = lock(stacks);
+            let all = stacks.iter().enumerate();
+            depths.extend(all.map(|(kind, stack)| (kind as u32, stack.len() as u64)));
+        }
+        depths.retain(|(_, depth)| *depth > 0);
+        depths
     }
 
     /// This thread's own default stream (`CU_STREAM_PER_THREAD`) in a context.
@@ -158,9 +166,10 @@ pub(crate) fn live() -> Vec<Arc<ThreadState>> {
     lock(&LIVE).clone()
 }
 
-pub(crate) fn clear_all_stacks() {
+/// Clears the stacks that a client has in all threads.
+pub(crate) fn clear_stacks(client: usize) {
     for thread in live() {
-        thread.clear_stacks();
+        *lock(&thread.stacks[client]) = Default::default();
     }
 }
 

@@ -10,8 +10,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use abi::{
-    BufferCompleted, BufferRequested, CallbackFunction, CuptiTable, TimestampCallback,
-    cupti_functions,
+    BufferCompleted, BufferCompletedTelling, BufferRequested, BufferRequestedTelling,
+    CallbackFunction, CuptiTable, TimestampCallback, cupti_functions,
 };
 
 /// `CUPTI_ERROR_NOT_INITIALIZED`: what every function answers while no table is bound.

@@ -7,18 +7,16 @@ macro_rules! unsupported_cupti_functions {
     ($with:ident) => {
         $with! {
             cuptiActivityConfigurePCSampling cuptiActivityConfigureUnifiedMemoryCounter
-            cuptiActivityDisableContext cuptiActivityDisable_v2 cuptiActivityEnableAllocationSource
+            cuptiActivityDisableContext cuptiActivityEnableAllocationSource
             cuptiActivityEnableAndDump cuptiActivityEnableAndDump_v2
             cuptiActivityEnableBufferSummary cuptiActivityEnableContext
-            cuptiActivityEnableDeviceGraph cuptiActivityEnableDriverApi_v2
+            cuptiActivityEnableDeviceGraph
             cuptiActivityEnableHWTrace cuptiActivityEnableLaunchAttributes
             cuptiActivityEnableRawTimestamps cuptiActivityEnableRawTimestamps_v2
-            cuptiActivityEnableRuntimeApi_v2 cuptiActivityEnable_v2 cuptiActivityFlush
-            cuptiActivityGetAttribute_v2 cuptiActivityGetEnabledKinds cuptiActivityGetNextRecord_v2
-            cuptiActivityGetNumDroppedRecords_v2 cuptiActivityGetNvtxExtPayloadAttr
-            cuptiActivityGetNvtxExtPayloadEntryTypeInfo cuptiActivityGetStructSize
-            cuptiActivityPopExternalCorrelationId_v2 cuptiActivityPushExternalCorrelationId_v2
-            cuptiActivityRegisterCallbacks_v2 cuptiActivitySetAttribute_v2
+            cuptiActivityFlush
+            cuptiActivityGetEnabledKinds
+            cuptiActivityGetNvtxExtPayloadAttr
+            cuptiActivityGetNvtxExtPayloadEntryTypeInfo
             cuptiClockControlGetStatus cuptiClockControlLock cuptiClockControlUnlock
             cuptiComputeCapabilitySupported cuptiDeviceEnumEventDomains cuptiDeviceEnumMetrics
             cuptiDeviceGetAttribute cuptiDeviceGetChipName cuptiDeviceGetEventDomainAttribute
@@ -36,7 +34,7 @@ macro_rules! unsupported_cupti_functions {
             cuptiEventGroupSetsDestroy cuptiGetAutoBoostState cuptiGetCubinCrc cuptiGetCudaEventId
             cuptiGetEnabledCallbacks cuptiGetErrorMessage cuptiGetGlobalCallbackState
             cuptiGetNumContexts cuptiGetNumEventDomains cuptiGetNumMetrics
-            cuptiGetRecommendedBufferSize cuptiGetSassToSourceCorrelation cuptiGetTimestamp_v2
+            cuptiGetRecommendedBufferSize cuptiGetSassToSourceCorrelation
             cuptiIsTracingSessionRunning cuptiKernelReplaySubscribeUpdate
             cuptiMetricCreateEventGroupSets cuptiMetricEnumEvents cuptiMetricEnumProperties
             cuptiMetricGetAttribute cuptiMetricGetIdFromName cuptiMetricGetNumEvents
@@ -77,7 +75,7 @@ macro_rules! unsupported_cupti_functions {
             cuptiSassMetricsEnable cuptiSassMetricsFlushData cuptiSassMetricsGetDataProperties
             cuptiSassMetricsGetMetrics cuptiSassMetricsGetNumOfMetrics cuptiSassMetricsGetProperties
             cuptiSassMetricsSetConfig cuptiSassMetricsUnsetConfig cuptiSetEventCollectionMode
-            cuptiStateQuery cuptiSubscribe_v2 cuptiSupportedDomains
+            cuptiStateQuery cuptiSupportedDomains
         }
     };
 }

@@ -232,7 +232,7 @@ fn read(buffer: *mut u8, valid_bytes: usize) -> (Vec<Record>, u32) {
     }
 }
 
-fn version(library: &Library) -> u32 {
+pub fn version(library: &Library) -> u32 {
     let mut version = 0;
     assert_eq!(
         call!(library, "cuptiGetVersion"(&mut version => *mut u32)),
@@ -241,7 +241,7 @@ fn version(library: &Library) -> u32 {
     version
 }
 
-fn decode(record: *const u8, version: u32) -> Record {
+pub fn decode(record: *const u8, version: u32) -> Record {
     macro_rules! at {
         ($offset:literal, $type:ty) => {
             // SAFETY: inside the record, by the header's layout.

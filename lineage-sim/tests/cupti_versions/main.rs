@@ -19,4 +19,5 @@ mod driver;
 mod host_functions_have_records_since_13_1;
 mod kinds_and_ids_are_those_of_the_version;
 mod records_are_as_long_as_the_version_says;
+mod subscribers_stand_beside_each_other_since_13_2;
 mod waits_name_the_record_call_since_12_8;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::config::config;
-use crate::cupti::subscriber;
+use crate::cupti::client;
 
 /// Activity kinds, as `CUpti_ActivityKind` numbers them.
 pub(crate) mod kind {
@@ -98,81 +98,123 @@ impl IdSet {
     }
 }
 
-static KINDS: AtomicU64 = AtomicU64::new(0);
-static DRIVER_IDS: IdSet = IdSet::new();
-static RUNTIME_IDS: IdSet = IdSet::new();
+/// What one client has switched on.
+pub(crate) struct Recording {
+    kinds: AtomicU64,
+    driver_ids: IdSet,
+    runtime_ids: IdSet,
+    /// `cuptiActivityEnableLatencyTimestamps`.
+    pub(crate) latency_timestamps: AtomicBool,
+    /// `cuptiActivityEnableCudaEventDeviceTimestamps`.
+    pub(crate) event_timestamps: AtomicBool,
+    /// `cuptiActivityEnableAllSyncRecords`: 0 and 1, and 2 for what the configuration says.
+    pub(crate) all_synchronizations: AtomicU32,
+    /// `CUpti_ActivityThreadIdType`: 0 for `pthread_self`, 1 for the system's.
+    pub(crate) thread_id_type: AtomicU32,
+}
+
+impl Recording {
+    pub(crate) const fn new() -> Self {
+        Self {
+            kinds: AtomicU64::new(0),
+            driver_ids: IdSet::new(),
+            runtime_ids: IdSet::new(),
+            latency_timestamps: AtomicBool::new(false),
+            event_timestamps: AtomicBool::new(false),
+            all_synchronizations: AtomicU32::new(2),
+            thread_id_type: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn has(&self, kind: u32) -> bool {
+        kind < 64 && self.kinds.load(Ordering::Acquire) >> kind & 1 == 1
+    }
+
+    pub(crate) fn ids(&self, domain: Domain) -> &IdSet {
+        match domain {
+            Domain::Driver => &self.driver_ids,
+            Domain::Runtime => &self.runtime_ids,
+        }
+    }
+
+    pub(crate) fn set_kind(&self, kind: u32, on: bool) {
+        if on {
+            self.kinds.fetch_or(1 << kind, Ordering::AcqRel);
+        } else {
+            self.kinds.fetch_and(!(1 << kind), Ordering::AcqRel);
+        }
+        if on && kind == kind::GRAPH_TRACE {
+            WHOLE_GRAPHS.store(true, Ordering::Release);
+        }
+        // The kind overrides what was set by id before it.
+        for domain in [Domain::Driver, Domain::Runtime] {
+            if kind == domain.activity_kind() {
+                self.ids(domain).set_all(on);
+            }
+        }
+        refresh();
+    }
+
+    pub(crate) fn set_id(&self, domain: Domain, id: u32, on: bool) {
+        self.ids(domain).set(id, on);
+        refresh();
+    }
+
+    /// Whether waits that failed are recorded, too.
+    pub(crate) fn has_all_synchronizations(&self) -> bool {
+        match self.all_synchronizations.load(Ordering::Acquire) {
+            2 => config().failed_waits_are_recorded == 1,
+            value => value == 1,
+        }
+    }
+
+    pub(crate) fn reset(&self) {
+        self.kinds.store(0, Ordering::Release);
+        self.driver_ids.set_all(false);
+        self.runtime_ids.set_all(false);
+        self.latency_timestamps.store(false, Ordering::Release);
+        self.event_timestamps.store(false, Ordering::Release);
+        self.all_synchronizations.store(2, Ordering::Release);
+        self.thread_id_type.store(0, Ordering::Release);
+        refresh();
+    }
+}
 
 /// Anything is recorded or called back.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Calls get correlation ids: API records or callbacks are on.
 static CORRELATES: AtomicBool = AtomicBool::new(false);
+/// Graph launches are recorded as a whole, if at all: from the first time that this was asked for.
+static WHOLE_GRAPHS: AtomicBool = AtomicBool::new(false);
 
-/// `cuptiActivityEnableLatencyTimestamps`.
-pub(crate) static LATENCY_TIMESTAMPS: AtomicBool = AtomicBool::new(false);
-/// `cuptiActivityEnableCudaEventDeviceTimestamps`.
-pub(crate) static EVENT_TIMESTAMPS: AtomicBool = AtomicBool::new(false);
-/// `cuptiActivityEnableAllSyncRecords`: 0 and 1, and 2 for what the configuration says.
-pub(crate) static ALL_SYNCHRONIZATIONS: AtomicU32 = AtomicU32::new(2);
-/// `CUpti_ActivityThreadIdType`: 0 for `pthread_self`, 1 for the system's.
-pub(crate) static THREAD_ID_TYPE: AtomicU32 = AtomicU32::new(0);
-
+/// Whether any client records a kind.
 pub(crate) fn is_enabled(kind: u32) -> bool {
-    kind < 64 && KINDS.load(Ordering::Acquire) >> kind & 1 == 1
+    client::all()
+        .iter()
+        .any(|client| client.recording.has(kind))
 }
 
-pub(crate) fn ids(domain: Domain) -> &'static IdSet {
-    match domain {
-        Domain::Driver => &DRIVER_IDS,
-        Domain::Runtime => &RUNTIME_IDS,
-    }
+/// Whether the nodes of graph launches have no records of their own: it stays so until CUPTI is finalised.
+pub(crate) fn traces_whole_graphs() -> bool {
+    WHOLE_GRAPHS.load(Ordering::Acquire)
 }
 
-pub(crate) fn set_kind(kind: u32, on: bool) {
-    if on {
-        KINDS.fetch_or(1 << kind, Ordering::AcqRel);
-    } else {
-        KINDS.fetch_and(!(1 << kind), Ordering::AcqRel);
-    }
-    // The kind overrides what was set by id before it.
-    for domain in [Domain::Driver, Domain::Runtime] {
-        if kind == domain.activity_kind() {
-            ids(domain).set_all(on);
-        }
-    }
-    refresh();
-}
-
-pub(crate) fn set_id(domain: Domain, id: u32, on: bool) {
-    ids(domain).set(id, on);
-    refresh();
-}
-
-pub(crate) fn disable_everything() {
-    KINDS.store(0, Ordering::Release);
-    DRIVER_IDS.set_all(false);
-    RUNTIME_IDS.set_all(false);
-    LATENCY_TIMESTAMPS.store(false, Ordering::Release);
-    EVENT_TIMESTAMPS.store(false, Ordering::Release);
-    ALL_SYNCHRONIZATIONS.store(2, Ordering::Release);
-    refresh();
+pub(crate) fn trace_whole_graphs(on: bool) {
+    WHOLE_GRAPHS.store(on, Ordering::Release);
 }
 
 /// Recomputes the two flags that each call reads.
 pub(crate) fn refresh() {
-    let correlates = !DRIVER_IDS.is_empty() || !RUNTIME_IDS.is_empty() || subscriber::wants_calls();
-    CORRELATES.store(correlates, Ordering::Release);
-    ACTIVE.store(
-        correlates || KINDS.load(Ordering::Acquire) != 0,
-        Ordering::Release,
-    );
-}
-
-/// Whether waits that failed are recorded, too.
-pub(crate) fn all_synchronizations() -> bool {
-    match ALL_SYNCHRONIZATIONS.load(Ordering::Acquire) {
-        2 => config().failed_waits_are_recorded == 1,
-        value => value == 1,
+    let (mut active, mut correlates) = (false, false);
+    for client in client::all() {
+        let recording = &client.recording;
+        correlates |= !recording.driver_ids.is_empty()
+            || !recording.runtime_ids.is_empty()
+            || client.callbacks.want_calls();
+        active |= recording.kinds.load(Ordering::Acquire) != 0;
     }
+    CORRELATES.store(correlates, Ordering::Release);
+    ACTIVE.store(active || correlates, Ordering::Release);
 }
 
 pub(crate) fn is_active() -> bool {

@@ -4,9 +4,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::config::config;
-use crate::cupti::activity::{self, Domain};
+use crate::cupti::activity::Domain;
+use crate::cupti::client::PerClient;
 use crate::cupti::records::{ApiRecord, write_api};
-use crate::cupti::{subscriber, time};
 use crate::faults::{self, faults};
 use crate::objects::{CONTEXTS, current_context_number};
 use crate::threads::{ThreadState, Tops};
@@ -53,9 +53,14 @@ pub(crate) struct Traced {
     parameters: *const c_void,
     symbol: *const c_char,
     correlation_id: u32,
-    correlation_data: u64,
+    entries: PerClient<Entry>,
+}
+
+/// What is kept of it for one client.
+struct Entry {
     tops: Tops,
     start_ns: u64,
+    correlation_data: u64,
 }
 
 impl Traced {
@@ -66,63 +71,73 @@ impl Traced {
         symbol: *const c_char,
         correlation_id: u32,
     ) -> Self {
-        let before = thread.tops();
-        let start_ns = time::stamp_ns();
         let mut traced = Self {
             function,
             parameters,
             symbol,
             correlation_id,
-            correlation_data: 0,
-            tops: before,
-            start_ns,
+            entries: PerClient::new(|client| Entry {
+                tops: thread.tops(client),
+                start_ns: client.clock.stamp_ns(),
+                correlation_data: 0,
+            }),
         };
         traced.call(0, std::ptr::null());
         if config().push_inside_enter_counts == 1 {
-            traced.tops = thread.tops();
+            for (client, entry) in traced.entries.each() {
+                entry.tops = thread.tops(client);
+            }
         }
         traced
     }
 
     /// `asks_for_work`: faults may hit its record.
     pub(crate) fn exit(mut self, thread: &ThreadState, result: u32, asks_for_work: bool) {
-        if activity::ids(self.function.domain).contains(self.function.id) {
+        let Function { domain, id, .. } = self.function;
+        let mut fault = None;
+        for (client, entry) in self.entries.each() {
+            if !client.recording.ids(domain).contains(id) {
+                continue;
+            }
             let record = ApiRecord {
-                domain: self.function.domain,
-                id: self.function.id,
-                start_ns: self.start_ns,
-                end_ns: time::stamp_ns(),
+                domain,
+                id,
+                start_ns: entry.start_ns,
+                end_ns: client.clock.stamp_ns(),
                 correlation_id: self.correlation_id,
                 result,
-                fault: asks_for_work.then(faults::of_next_call_record).flatten(),
+                fault: *fault.get_or_insert_with(|| {
+                    asks_for_work.then(faults::of_next_call_record).flatten()
+                }),
             };
-            write_api(thread, &record, &self.tops);
+            write_api(thread, client, &record, &entry.tops);
         }
         self.call(1, &result);
     }
 
     fn call(&mut self, site: u32, return_value: *const u32) {
-        if !subscriber::is_enabled(self.function.domain, self.function.id) {
-            return;
+        let Function { domain, id, name } = self.function;
+        for (client, entry) in self.entries.each() {
+            if !client.callbacks.has(domain, id) {
+                continue;
+            }
+            let context = current_context_number();
+            let context_uid = CONTEXTS.get_number(context).map_or(0, |context| context.id);
+            let data = CallbackData {
+                callback_site: site,
+                function_name: name.as_ptr(),
+                function_params: self.parameters,
+                function_return_value: return_value,
+                symbol_name: self.symbol,
+                context: crate::handles::handle(context),
+                context_uid,
+                correlation_data: &mut entry.correlation_data,
+                correlation_id: self.correlation_id,
+            };
+            client
+                .callbacks
+                .call(domain.number(), id, (&raw const data).cast());
         }
-        let context = current_context_number();
-        let context_uid = CONTEXTS.get_number(context).map_or(0, |context| context.id);
-        let data = CallbackData {
-            callback_site: site,
-            function_name: self.function.name.as_ptr(),
-            function_params: self.parameters,
-            function_return_value: return_value,
-            symbol_name: self.symbol,
-            context: crate::handles::handle(context),
-            context_uid,
-            correlation_data: &mut self.correlation_data,
-            correlation_id: self.correlation_id,
-        };
-        subscriber::call(
-            self.function.domain,
-            self.function.id,
-            (&raw const data).cast(),
-        );
     }
 }
 

@@ -1,6 +1,6 @@
-//! Activity buffers: asked from the client, filled, and handed back.
+//! Activity buffers: asked from a client, filled, and handed back.
 //!
-//! A [`Sink`] is where records go: one for the whole process, or one per thread. It fills one
+//! A [`Sink`] is where a client's records go: one for the whole process, or one per thread. It fills one
 //! buffer at a time; full ones wait beside it until every record in them is complete. A record of the device takes its
 //! place in the buffer of the launching thread during the call, and is completed by the device's
 //! thread later:
@@ -20,17 +20,22 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::abi::{self, BufferCompleted, BufferRequested};
-use crate::clock::now_ns;
+use crate::abi::{
+    self, BufferCompleted, BufferCompletedTelling, BufferRequested, BufferRequestedTelling,
+};
+use crate::clock::{self, now_ns};
 use crate::config::config;
 use crate::cupti::activity::kind;
+use crate::cupti::client::{self, Client, MOST_CLIENTS};
+use crate::cupti::parameters::{CompleteInfo, RequestInfo};
 use crate::cupti::{records, result};
 use crate::faults::{self, Counter, faults};
 use crate::sync::lock;
-use crate::threads;
+use crate::threads::{self, ThreadState};
 
 /// A buffer of the client's while it is here.
 struct Buffer {
+    client: &'static Client,
     /// Never 0, never used twice.
     id: u64,
     memory: *mut u8,
@@ -128,8 +133,9 @@ impl Buffers {
     }
 }
 
-/// Where the records of a thread, or of all threads, go.
+/// Where one client's records of a thread, or of all threads, go.
 pub(crate) struct Sink {
+    client: &'static Client,
     buffers: Mutex<Buffers>,
 }
 
@@ -143,20 +149,56 @@ pub(crate) struct Slot {
 
 static SINKS: Mutex<Vec<Arc<Sink>>> = Mutex::new(Vec::new());
 static NEXT_BUFFER: AtomicU64 = AtomicU64::new(1);
-static DROPPED: AtomicUsize = AtomicUsize::new(0);
 static DELIVERY: Mutex<()> = Mutex::new(());
 
 /// Whether buffers are per thread: 0 and 1, and 2 for what the configuration says.
 static PER_THREAD: AtomicU32 = AtomicU32::new(2);
 
-/// The client's functions.
+/// A client's functions, with or without more to be told.
 #[derive(Clone, Copy)]
-struct Client {
-    requested: BufferRequested,
-    completed: BufferCompleted,
+pub(crate) enum Functions {
+    Plain(BufferRequested, BufferCompleted),
+    Telling(BufferRequestedTelling, BufferCompletedTelling),
 }
 
-static CLIENT: Mutex<Option<Client>> = Mutex::new(None);
+/// How one client gets its records.
+pub(crate) struct Delivery {
+    functions: Mutex<Option<Functions>>,
+    dropped: AtomicUsize,
+}
+
+impl Delivery {
+    pub(crate) const fn new() -> Self {
+        Self {
+            functions: Mutex::new(None),
+            dropped: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn register(&self, functions: Functions) {
+        *lock(&self.functions) = Some(functions);
+        worker::start();
+    }
+
+    fn is_registered(&self) -> bool {
+        lock(&self.functions).is_some()
+    }
+
+    /// Takes and resets the count of dropped records.
+    pub(crate) fn take_dropped(&self) -> usize {
+        self.dropped.swap(0, Ordering::AcqRel)
+    }
+
+    pub(crate) fn count_dropped(&self, records: usize) {
+        self.dropped.fetch_add(records, Ordering::AcqRel);
+        DROPPED_IN_ALL.fetch_add(records as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reset(&self) {
+        *lock(&self.functions) = None;
+        self.dropped.store(0, Ordering::Release);
+    }
+}
 
 /// Totals that no CUPTI function tells.
 pub(crate) static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -179,44 +221,26 @@ pub(crate) fn set_per_thread(on: bool) {
     PER_THREAD.store(on.into(), Ordering::Release);
 }
 
-pub(crate) fn register(requested: BufferRequested, completed: BufferCompleted) {
-    *lock(&CLIENT) = Some(Client {
-        requested,
-        completed,
-    });
-    worker::start();
-}
-
-pub(crate) fn is_registered() -> bool {
-    lock(&CLIENT).is_some()
-}
-
-/// Takes and resets the count of dropped records.
-pub(crate) fn take_dropped() -> usize {
-    DROPPED.swap(0, Ordering::AcqRel)
-}
-
-pub(crate) fn count_dropped(records: usize) {
-    DROPPED.fetch_add(records, Ordering::AcqRel);
-    DROPPED_IN_ALL.fetch_add(records as u64, Ordering::Relaxed);
-}
-
 impl Sink {
-    pub(crate) fn create() -> Arc<Self> {
+    pub(crate) fn create(client: &'static Client) -> Arc<Self> {
         let sink = Arc::new(Self {
+            client,
             buffers: Mutex::default(),
         });
         lock(&SINKS).push(sink.clone());
         sink
     }
 
-    /// The sink for records of a thread whose own sink is `own`.
-    pub(crate) fn of(own: &Arc<Self>) -> Arc<Self> {
-        static GLOBAL: OnceLock<Arc<Sink>> = OnceLock::new();
+    /// The sink for a client's records of a thread.
+    pub(crate) fn of(thread: &ThreadState, client: &'static Client) -> Arc<Self> {
+        static GLOBAL: [OnceLock<Arc<Sink>>; MOST_CLIENTS] =
+            [const { OnceLock::new() }; MOST_CLIENTS];
         if is_per_thread() {
-            own.clone()
+            thread.sink(client)
         } else {
-            GLOBAL.get_or_init(Self::create).clone()
+            GLOBAL[client.index]
+                .get_or_init(|| Self::create(client))
+                .clone()
         }
     }
 
@@ -259,8 +283,8 @@ impl Sink {
                 buffers.set_aside(full);
             }
             drop(buffers);
-            let Some(new) = request() else {
-                count_dropped(records);
+            let Some(new) = request(self.client) else {
+                self.client.delivery.count_dropped(records);
                 return None;
             };
             buffers = lock(&self.buffers);
@@ -279,7 +303,7 @@ impl Sink {
             .as_mut()
             .filter(|buffer| buffer.fits(bytes, records));
         let Some(buffer) = buffer else {
-            count_dropped(records);
+            self.client.delivery.count_dropped(records);
             return None;
         };
         let offset = buffer.used;
@@ -320,17 +344,31 @@ impl Slot {
     }
 }
 
-/// Asks the client for a buffer.
-fn request() -> Option<Buffer> {
+/// Asks a client for a buffer.
+fn request(client: &'static Client) -> Option<Buffer> {
     static REQUESTS: Counter = Counter::new();
-    let client = (*lock(&CLIENT))?;
+    let functions = (*lock(&client.delivery.functions))?;
     if faults::hits(faults().null_buffer_every_nth, REQUESTS.next()) {
         return None;
     }
     let (mut memory, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
-    // SAFETY: the client registered the function for this; the pointers live during the call.
-    threads::in_callback(|| unsafe {
-        (client.requested)(&mut memory, &mut size, &mut max_records);
+    threads::in_callback(|| match functions {
+        // SAFETY: the client registered the function for this; the pointers live during the call.
+        Functions::Plain(requested, _) => unsafe {
+            requested(&mut memory, &mut size, &mut max_records);
+        },
+        Functions::Telling(requested, _) => {
+            let mut info = RequestInfo::new();
+            // SAFETY: as above.
+            unsafe {
+                requested(
+                    &mut memory,
+                    &mut size,
+                    &mut max_records,
+                    (&raw mut info).cast(),
+                );
+            }
+        }
     });
     if memory.is_null() {
         return None;
@@ -341,6 +379,7 @@ fn request() -> Option<Buffer> {
         .min(size);
     let id = NEXT_BUFFER.fetch_add(1, Ordering::Relaxed);
     Some(Buffer {
+        client,
         id,
         memory,
         size,
@@ -353,14 +392,17 @@ fn request() -> Option<Buffer> {
     })
 }
 
-/// Hands buffers back to the client. `DELIVERY` is locked.
+/// Hands buffers back to their clients. `DELIVERY` is locked.
 fn deliver(buffers: Vec<Buffer>) {
     static DELIVERIES: Counter = Counter::new();
-    let Some(client) = *lock(&CLIENT) else { return };
     for mut buffer in buffers {
+        let delivery = &buffer.client.delivery;
+        let Some(functions) = *lock(&delivery.functions) else {
+            continue;
+        };
         let number = DELIVERIES.next();
         if faults::hits(faults().drop_buffer_every_nth, number) {
-            count_dropped(buffer.records);
+            delivery.count_dropped(buffer.records);
             buffer.used = 0;
         }
         if faults().shuffle_buffers == 1 {
@@ -368,24 +410,28 @@ fn deliver(buffers: Vec<Buffer>) {
         }
         COMPLETED.fetch_add(1, Ordering::Relaxed);
         DELIVERING.with(|cell| cell.set(true));
-        // SAFETY: the client registered the function for this, and the buffer is its own. All
-        // buffers are global, so that there is neither context nor stream.
-        threads::in_callback(|| unsafe {
-            (client.completed)(
-                std::ptr::null_mut(),
-                0,
-                buffer.memory,
-                buffer.size,
-                buffer.used,
-            );
+        let (memory, size, used) = (buffer.memory, buffer.size, buffer.used);
+        threads::in_callback(|| match functions {
+            // SAFETY: the client registered the function for this, and the buffer is its own. All
+            // buffers are global, so that there is neither context nor stream.
+            Functions::Plain(_, completed) => unsafe {
+                completed(std::ptr::null_mut(), 0, memory, size, used);
+            },
+            Functions::Telling(_, completed) => {
+                let mut info = CompleteInfo::new(clock::thread_id().into());
+                // SAFETY: as above; what is told lives during the call.
+                unsafe { completed(memory, size, used, (&raw mut info).cast()) };
+            }
         });
         DELIVERING.with(|cell| cell.set(false));
     }
 }
 
-/// `cuptiActivityFlushAll`: delivers on the calling thread, after what the worker has under way.
+/// `cuptiActivityFlushAll`: delivers on the calling thread, to all clients, after what the worker has under way.
 pub(crate) fn flush_all(force: bool) -> Result<(), u32> {
-    if DELIVERING.with(Cell::get) || !is_registered() {
+    let mut clients = client::all().iter();
+    let is_registered = clients.any(|client| client.delivery.is_registered());
+    if DELIVERING.with(Cell::get) || !is_registered {
         return Err(result::INVALID_OPERATION);
     }
     let delivery = lock(&DELIVERY);
@@ -417,15 +463,19 @@ fn forget_unused_sinks() {
     });
 }
 
-/// `cuptiFinalize`: forgets the client and every buffer; undelivered ones are the client's loss.
-pub(crate) fn reset() {
-    *lock(&CLIENT) = None;
-    drop(worker::take());
+/// Forgets a client's buffers; undelivered ones are its loss.
+pub(crate) fn forget_those_of(client: &Client) {
+    worker::forget_those_of(client);
     for sink in lock(&SINKS).iter() {
-        *lock(&sink.buffers) = Buffers::default();
+        if sink.client.index == client.index {
+            *lock(&sink.buffers) = Buffers::default();
+        }
     }
+}
+
+/// `cuptiFinalize`: as if nothing had been set.
+pub(crate) fn reset() {
     worker::set_period(0);
-    DROPPED.store(0, Ordering::Release);
     PER_THREAD.store(2, Ordering::Release);
 }
 
@@ -464,7 +514,8 @@ pub(crate) unsafe fn next_record(
 /// CUPTI's own thread, which hands full buffers back.
 pub(crate) mod worker {
     use super::{
-        Arc, AtomicBool, Buffer, Condvar, DELIVERY, Duration, Mutex, Ordering, SINKS, deliver, lock,
+        Arc, AtomicBool, Buffer, Client, Condvar, DELIVERY, Duration, Mutex, Ordering, SINKS,
+        deliver, lock,
     };
 
     struct Queue {
@@ -508,6 +559,12 @@ pub(crate) mod worker {
         if queue.period_ms == 0 {
             WAKE.notify_one();
         }
+    }
+
+    pub(super) fn forget_those_of(client: &Client) {
+        lock(&QUEUE)
+            .full
+            .retain(|buffer| buffer.client.index != client.index);
     }
 
     pub(super) fn take() -> Vec<Buffer> {

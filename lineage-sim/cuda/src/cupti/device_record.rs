@@ -7,11 +7,11 @@ use lineage_sim_model::Facts;
 
 use crate::abi;
 use crate::config::model;
-use crate::cupti::activity::{self, kind};
-use crate::cupti::buffers::{self, Sink, Slot};
+use crate::cupti::activity::kind;
+use crate::cupti::buffers::{Sink, Slot};
+use crate::cupti::client::{self, Client, PerClient};
 use crate::cupti::layout::{kernel, memcpy, memcpy_peer, memset};
 use crate::cupti::records::{CHANNEL_COMPUTE, CHANNEL_COPY, size_of_kind};
-use crate::cupti::time;
 use crate::cupti::writer::Writer;
 use crate::faults::{self, RecordFaults};
 use crate::objects::Function;
@@ -21,7 +21,6 @@ use crate::threads::ThreadState;
 /// What a record of the device says beside its times.
 pub(crate) enum Shape {
     Kernel {
-        kind: u32,
         function: Arc<Function>,
         grid: [u32; 3],
         block: [u32; 3],
@@ -66,125 +65,172 @@ pub(crate) struct Owner {
     pub(crate) node: Option<NodePlace>,
 }
 
+/// The records of one operation: one for each client that records its kind.
 pub(crate) struct DeviceRecord {
-    slot: Slot,
-    /// Of one copy of it: a fault may write two.
-    bytes: usize,
+    parts: PerClient<Option<Part>>,
+    common: Common,
+}
+
+/// What all of them say.
+struct Common {
     shape: Shape,
     owner: Owner,
-    /// Latency timestamps are on.
-    latency: bool,
     faults: RecordFaults,
     device: u32,
     channel: u32,
+    grid_id: u64,
+}
+
+/// What one client's says.
+struct Part {
+    slot: Slot,
+    kind: u32,
+    /// Of one copy of it: a fault may write two.
+    bytes: usize,
+    /// Latency timestamps are on.
+    latency: bool,
     start_ns: u64,
+    queued_ns: u64,
+    submitted_ns: u64,
 }
 
 static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
 
-/// The kind under which kernels are recorded now, if at all.
-pub(crate) fn kernel_kind() -> Option<u32> {
+/// Whether anybody records kernels.
+pub(crate) fn records_kernels() -> bool {
+    let mut clients = client::all().iter();
+    clients.any(|client| kernel_kind(client).is_some())
+}
+
+/// The kind under which a client records kernels, if at all.
+fn kernel_kind(client: &Client) -> Option<u32> {
     [kind::CONCURRENT_KERNEL, kind::KERNEL]
         .into_iter()
-        .find(|kind| activity::is_enabled(*kind))
+        .find(|kind| client.recording.has(*kind))
+}
+
+impl Shape {
+    /// The kind under which a client records it, if at all.
+    fn kind_of(&self, client: &Client) -> Option<u32> {
+        let kind = match self {
+            Self::Kernel { .. } => return kernel_kind(client),
+            Self::Copy { peers: None, .. } => kind::MEMCPY,
+            Self::Copy { peers: Some(_), .. } => kind::MEMCPY2,
+            Self::Set { .. } => kind::MEMSET,
+        };
+        client.recording.has(kind).then_some(kind)
+    }
 }
 
 impl DeviceRecord {
-    /// Takes a place in the calling thread's buffer.
+    /// Takes a place in the calling thread's buffer of each client that records the kind.
     pub(crate) fn open(thread: &ThreadState, owner: &Owner, shape: Shape) -> Option<Self> {
-        let kind = match &shape {
-            Shape::Kernel { kind, .. } => *kind,
-            Shape::Copy { peers: None, .. } => kind::MEMCPY,
-            Shape::Copy { peers: Some(_), .. } => kind::MEMCPY2,
-            Shape::Set { .. } => kind::MEMSET,
-        };
-        let bytes = size_of_kind(kind)?;
         let faults = faults::of_next_device_record();
-        if faults.is_dropped {
-            buffers::count_dropped(1);
-        }
-        if faults.is_dropped || faults.is_lost {
-            return None;
-        }
-        let copies = if faults.is_doubled { 2 } else { 1 };
-        let slot = Sink::of(&thread.sink).open(bytes * copies, copies)?;
+        let parts = PerClient::new(|client| Part::open(thread, client, &shape, faults));
         Some(Self {
-            slot,
-            bytes,
-            shape,
-            owner: *owner,
-            latency: activity::LATENCY_TIMESTAMPS.load(Ordering::Acquire),
-            faults,
-            device: 0,
-            channel: 0,
-            start_ns: 0,
+            parts,
+            common: Common {
+                shape,
+                owner: *owner,
+                faults,
+                device: 0,
+                channel: 0,
+                grid_id: 0,
+            },
         })
     }
 
     /// The operation starts: everything is known but the end.
     pub(crate) fn begin(&mut self, start_ns: u64, facts: &Facts) {
-        self.device = facts.device;
-        self.channel = facts.channel;
-        self.start_ns = if self.faults.has_no_times {
-            0
-        } else {
-            time::from_device_ns(self.device, start_ns)
-        };
-        let latency = |at_ns| {
-            if self.latency {
-                time::from_device_ns(facts.device, at_ns)
-            } else {
-                0
+        self.common.device = facts.device;
+        self.common.channel = facts.channel;
+        self.common.grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
+        for (client, part) in self.parts.each() {
+            let Some(part) = part else { continue };
+            let on_its_clock = |at_ns| client.clock.of_device_ns(facts.device, at_ns);
+            if !self.common.faults.has_no_times {
+                part.start_ns = on_its_clock(start_ns);
             }
-        };
-        let (queued_ns, submitted_ns) = (latency(facts.queued_ns), latency(facts.submitted_ns));
-        let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
-        let this = &*self;
-        self.slot.update(|place| {
-            for copy in place.chunks_mut(this.bytes) {
-                match &this.shape {
-                    Shape::Kernel { .. } => {
-                        this.write_kernel(copy, queued_ns, submitted_ns, grid_id);
+            if part.latency {
+                part.queued_ns = on_its_clock(facts.queued_ns);
+                part.submitted_ns = on_its_clock(facts.submitted_ns);
+            }
+            part.slot.update(|place| {
+                for copy in place.chunks_mut(part.bytes) {
+                    match &self.common.shape {
+                        Shape::Kernel { .. } => self.common.write_kernel(part, copy),
+                        Shape::Copy { .. } => self.common.write_copy(part, copy),
+                        Shape::Set { .. } => self.common.write_set(part, copy),
                     }
-                    Shape::Copy { .. } => this.write_copy(copy),
-                    Shape::Set { .. } => this.write_set(copy),
                 }
-            }
-        });
+            });
+        }
     }
 
     /// The operation has ended.
     pub(crate) fn finish(self, end_ns: u64) {
-        let end_ns = if self.faults.has_no_times || self.faults.has_no_end {
-            0
-        } else {
-            let end_ns = time::from_device_ns(self.device, end_ns);
-            // Reading two clocks is not exact; only a clock that steps may turn a record round.
-            if model().device_step_ns == 0 {
-                end_ns.max(self.start_ns)
+        let common = &self.common;
+        for (client, part) in self.parts.into_each() {
+            let Some(part) = part else { continue };
+            let end_ns = if common.faults.has_no_times || common.faults.has_no_end {
+                0
             } else {
-                end_ns
-            }
-        };
-        let bytes = self.bytes;
-        self.slot.complete(|place| {
-            for copy in place.chunks_mut(bytes) {
-                let mut writer = Writer(copy);
-                match self.shape {
-                    Shape::Kernel { .. } => {
-                        writer.u64(kernel::END, end_ns);
-                        writer.u64(kernel::COMPLETED, end_ns);
-                    }
-                    Shape::Copy { .. } => writer.u64(memcpy::END, end_ns),
-                    Shape::Set { .. } => writer.u64(memset::END, end_ns),
+                let end_ns = client.clock.of_device_ns(common.device, end_ns);
+                // Reading two clocks is not exact; only a clock that steps may turn a record round.
+                if model().device_step_ns == 0 {
+                    end_ns.max(part.start_ns)
+                } else {
+                    end_ns
                 }
-            }
-        });
+            };
+            part.slot.complete(|place| {
+                for copy in place.chunks_mut(part.bytes) {
+                    let mut writer = Writer(copy);
+                    match common.shape {
+                        Shape::Kernel { .. } => {
+                            writer.u64(kernel::END, end_ns);
+                            writer.u64(kernel::COMPLETED, end_ns);
+                        }
+                        Shape::Copy { .. } => writer.u64(memcpy::END, end_ns),
+                        Shape::Set { .. } => writer.u64(memset::END, end_ns),
+                    }
+                }
+            });
+        }
     }
+}
 
-    fn write_kernel(&self, place: &mut [u8], queued_ns: u64, submitted_ns: u64, grid_id: u64) {
-        let Shape::Kernel {
+impl Part {
+    fn open(
+        thread: &ThreadState,
+        client: &'static Client,
+        shape: &Shape,
+        faults: RecordFaults,
+    ) -> Option<Self> {
+        let kind = shape.kind_of(client)?;
+        let bytes = size_of_kind(kind)?;
+        if faults.is_dropped {
+            client.delivery.count_dropped(1);
+        }
+        if faults.is_dropped || faults.is_lost {
+            return None;
+        }
+        let copies = if faults.is_doubled { 2 } else { 1 };
+        Some(Self {
+            slot: Sink::of(thread, client).open(bytes * copies, copies)?,
             kind,
+            bytes,
+            latency: client.recording.latency_timestamps.load(Ordering::Acquire),
+            start_ns: 0,
+            queued_ns: 0,
+            submitted_ns: 0,
+        })
+    }
+}
+
+impl Common {
+    fn write_kernel(&self, part: &Part, place: &mut [u8]) {
+        let Shape::Kernel {
             function,
             grid,
             block,
@@ -197,9 +243,9 @@ impl DeviceRecord {
             return;
         };
         let mut writer = Writer(place);
-        writer.u32(0, *kind);
+        writer.u32(0, part.kind);
         writer.u16(kernel::REGISTERS_PER_THREAD, 32);
-        writer.u64(kernel::START, self.start_ns);
+        writer.u64(kernel::START, part.start_ns);
         writer.u32(kernel::DEVICE_ID, self.device);
         writer.u32(kernel::CONTEXT_ID, self.owner.context_id);
         writer.u32(kernel::STREAM_ID, self.owner.stream_id);
@@ -211,11 +257,11 @@ impl DeviceRecord {
         writer.u32(kernel::BLOCK_Z, block[2]);
         writer.u32(kernel::DYNAMIC_SHARED_MEMORY, *dynamic_shared_bytes);
         writer.u32(kernel::CORRELATION_ID, self.owner.correlation_id);
-        writer.u64(kernel::GRID_ID, grid_id);
+        writer.u64(kernel::GRID_ID, self.grid_id);
         let name = function.module_name.pointer().expose_provenance();
         writer.u64(kernel::NAME, name as u64);
-        writer.u64(kernel::QUEUED, queued_ns);
-        writer.u64(kernel::SUBMITTED, submitted_ns);
+        writer.u64(kernel::QUEUED, part.queued_ns);
+        writer.u64(kernel::SUBMITTED, part.submitted_ns);
         writer.u8(kernel::LAUNCH_TYPE, u8::from(*cooperative));
         writer.u32(kernel::CHANNEL_ID, self.channel + 1);
         writer.u32(kernel::CHANNEL_TYPE, CHANNEL_COMPUTE);
@@ -230,7 +276,7 @@ impl DeviceRecord {
         writer.u64(kernel::SOURCE_GRAPH_NODE_ID, node.source_node_id);
     }
 
-    fn write_copy(&self, place: &mut [u8]) {
+    fn write_copy(&self, part: &Part, place: &mut [u8]) {
         let Shape::Copy {
             copy_kind,
             source_kind,
@@ -251,7 +297,7 @@ impl DeviceRecord {
         writer.u8(memcpy::TARGET_KIND, *target_kind);
         writer.u8(memcpy::FLAGS, u8::from(*asynchronous));
         writer.u64(memcpy::BYTES, *bytes);
-        writer.u64(memcpy::START, self.start_ns);
+        writer.u64(memcpy::START, part.start_ns);
         writer.u32(memcpy::DEVICE_ID, self.device);
         writer.u32(memcpy::CONTEXT_ID, self.owner.context_id);
         writer.u32(memcpy::STREAM_ID, self.owner.stream_id);
@@ -280,7 +326,7 @@ impl DeviceRecord {
         writer.u64(memcpy::SOURCE_GRAPH_NODE_ID, node.source_node_id);
     }
 
-    fn write_set(&self, place: &mut [u8]) {
+    fn write_set(&self, part: &Part, place: &mut [u8]) {
         let Shape::Set {
             value,
             bytes,
@@ -294,7 +340,7 @@ impl DeviceRecord {
         writer.u32(0, kind::MEMSET);
         writer.u32(memset::VALUE, *value);
         writer.u64(memset::BYTES, *bytes);
-        writer.u64(memset::START, self.start_ns);
+        writer.u64(memset::START, part.start_ns);
         writer.u32(memset::DEVICE_ID, self.device);
         writer.u32(memset::CONTEXT_ID, self.owner.context_id);
         writer.u32(memset::STREAM_ID, self.owner.stream_id);

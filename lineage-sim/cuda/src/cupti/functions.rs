@@ -5,22 +5,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
 use crate::abi::{
-    self, BufferCompleted, BufferRequested, CallbackFunction, CuptiTable, TimestampCallback,
+    BufferCompleted, BufferRequested, CallbackFunction, CuptiTable, TimestampCallback,
     cupti_functions,
 };
 use crate::callback_ids;
 use crate::config::{config, is_configured};
-use crate::cupti::activity::{self, Domain, kind};
+use crate::cupti::activity::{Domain, kind};
 use crate::cupti::api::LAST_ERROR;
-use crate::cupti::{attributes, buffers, result, subscriber, time};
-use crate::faults::faults;
+use crate::cupti::buffers::{self, Functions};
+use crate::cupti::{attributes, client, result, subscriber};
 use crate::graph;
 use crate::handles::Handle;
 use crate::objects::{self, CONTEXTS, STREAMS, current_context_number};
-use crate::threads::{self, EXTERNAL_KINDS, ThreadState};
+use crate::threads::{EXTERNAL_KINDS, ThreadState};
 
 /// Runs a function's body; keeps its error, and turns a panic into one.
-fn guarded(body: impl FnOnce() -> Result<(), u32>) -> u32 {
+pub(crate) fn guarded(body: impl FnOnce() -> Result<(), u32>) -> u32 {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if is_configured() {
             body()
@@ -40,14 +40,14 @@ fn guarded(body: impl FnOnce() -> Result<(), u32>) -> u32 {
     code
 }
 
-fn check(condition: bool, code: u32) -> Result<(), u32> {
+pub(crate) fn check(condition: bool, code: u32) -> Result<(), u32> {
     if condition { Ok(()) } else { Err(code) }
 }
 
 /// # Safety
 ///
 /// `place` must be null or valid to be written.
-unsafe fn put<T>(place: *mut T, value: T) -> Result<(), u32> {
+pub(crate) unsafe fn put<T>(place: *mut T, value: T) -> Result<(), u32> {
     check(!place.is_null(), result::INVALID_PARAMETER)?;
     // SAFETY: not null, and valid by this function's own contract.
     unsafe { place.write(value) };
@@ -61,17 +61,31 @@ macro_rules! build_table {
 }
 cupti_functions!(build_table);
 
+use crate::cupti::subscriber_functions::*;
+
 /// Defines functions of the table. Their pointers are the client's: null, or valid for what the
 /// header says of them.
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {
         $(
             #[allow(non_snake_case)]
-            unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
+            pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
                 guarded(|| $body)
             }
         )*
     };
+}
+
+pub(crate) use functions;
+
+/// Subscribes, if neither a configuration nor another tool is against it.
+pub(crate) fn subscribe_as(
+    request: subscriber::Request,
+) -> (Option<std::ffi::CString>, Result<Handle, u32>) {
+    match config().fail_subscribe_with {
+        0 => subscriber::subscribe(request),
+        code => (None, Err(code)),
+    }
 }
 
 functions! {
@@ -89,66 +103,61 @@ functions! {
 
     fn cuptiGetTimestamp(timestamp: *mut u64) {
         // SAFETY: the client's pointer.
-        unsafe { put(timestamp, time::stamp_ns()) }
+        unsafe { put(timestamp, client::sole()?.clock.stamp_ns()) }
     }
 
     fn cuptiSubscribe(handle: *mut *mut c_void, callback: Option<CallbackFunction>, userdata: *mut c_void) {
         check(!handle.is_null(), result::INVALID_PARAMETER)?;
-        check(config().fail_subscribe_with == 0, config().fail_subscribe_with)?;
-        check(
-            faults().other_tool != abi::OTHER_TOOL_SUBSCRIBED,
-            result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
-        )?;
-        let new = subscriber::subscribe(callback, userdata)?;
+        let request = subscriber::Request { callback, userdata, allows_several: false, name: None };
+        let new = subscribe_as(request).1?;
         // SAFETY: the client's pointer.
         unsafe { put(handle, new) }
     }
 
     fn cuptiUnsubscribe(handle: *mut c_void) {
-        check(subscriber::is_subscriber(handle), result::INVALID_PARAMETER)?;
-        subscriber::unsubscribe();
+        subscriber::unsubscribe(client::of(handle)?);
         Ok(())
     }
 
     fn cuptiEnableCallback(enable: u32, handle: *mut c_void, domain: u32, cbid: u32) {
-        check(subscriber::is_subscriber(handle), result::INVALID_PARAMETER)?;
+        let callbacks = &client::of(handle)?.callbacks;
         check((1..=subscriber::LAST_DOMAIN).contains(&domain), result::INVALID_PARAMETER)?;
         if let Some(domain) = subscriber::domain(domain) {
             check(callback_ids::known(domain, cbid).is_some(), result::INVALID_PARAMETER)?;
-            subscriber::set_callback(domain, cbid, enable != 0);
+            callbacks.set(domain, cbid, enable != 0);
         } else if domain == subscriber::RESOURCE {
             check((1..=subscriber::last_resource()).contains(&cbid), result::INVALID_PARAMETER)?;
-            subscriber::set_resource(cbid, enable != 0);
+            callbacks.set_resource(cbid, enable != 0);
         }
         Ok(())
     }
 
     fn cuptiEnableDomain(enable: u32, handle: *mut c_void, domain: u32) {
-        check(subscriber::is_subscriber(handle), result::INVALID_PARAMETER)?;
+        let callbacks = &client::of(handle)?.callbacks;
         check((1..=subscriber::LAST_DOMAIN).contains(&domain), result::INVALID_PARAMETER)?;
         if let Some(domain) = subscriber::domain(domain) {
-            subscriber::set_domain(domain, enable != 0);
+            callbacks.set_domain(domain, enable != 0);
         } else if domain == subscriber::RESOURCE {
-            subscriber::set_all_resources(enable != 0);
+            callbacks.set_all_resources(enable != 0);
         }
         Ok(())
     }
 
     fn cuptiEnableAllDomains(enable: u32, handle: *mut c_void) {
-        check(subscriber::is_subscriber(handle), result::INVALID_PARAMETER)?;
+        let callbacks = &client::of(handle)?.callbacks;
         for domain in [Domain::Driver, Domain::Runtime] {
-            subscriber::set_domain(domain, enable != 0);
+            callbacks.set_domain(domain, enable != 0);
         }
-        subscriber::set_all_resources(enable != 0);
+        callbacks.set_all_resources(enable != 0);
         Ok(())
     }
 
     fn cuptiGetCallbackState(enable: *mut u32, handle: *mut c_void, domain: u32, cbid: u32) {
-        check(subscriber::is_subscriber(handle), result::INVALID_PARAMETER)?;
+        let callbacks = &client::of(handle)?.callbacks;
         check((1..=subscriber::LAST_DOMAIN).contains(&domain), result::INVALID_PARAMETER)?;
         let on = match subscriber::domain(domain) {
-            Some(domain) => subscriber::is_enabled(domain, cbid),
-            None => domain == subscriber::RESOURCE && subscriber::is_resource_enabled(cbid),
+            Some(domain) => callbacks.has(domain, cbid),
+            None => domain == subscriber::RESOURCE && callbacks.has_resource(cbid),
         };
         // SAFETY: the client's pointer.
         unsafe { put(enable, on.into()) }
@@ -211,32 +220,32 @@ functions! {
     fn cuptiActivityEnable(kind: u32) {
         check(config().activity_enable_fails_with == 0, config().activity_enable_fails_with)?;
         check(is_kind(kind), result::INVALID_KIND)?;
-        activity::set_kind(kind, true);
+        client::sole()?.recording.set_kind(kind, true);
         Ok(())
     }
 
     fn cuptiActivityDisable(kind: u32) {
         check(is_kind(kind), result::INVALID_KIND)?;
-        activity::set_kind(kind, false);
+        client::sole()?.recording.set_kind(kind, false);
         Ok(())
     }
 
     fn cuptiActivityEnableDriverApi(cbid: u32, enable: u8) {
         check(callback_ids::known(Domain::Driver, cbid).is_some(), result::INVALID_PARAMETER)?;
-        activity::set_id(Domain::Driver, cbid, enable != 0);
+        client::sole()?.recording.set_id(Domain::Driver, cbid, enable != 0);
         Ok(())
     }
 
     fn cuptiActivityEnableRuntimeApi(cbid: u32, enable: u8) {
         check(callback_ids::known(Domain::Runtime, cbid).is_some(), result::INVALID_PARAMETER)?;
-        activity::set_id(Domain::Runtime, cbid, enable != 0);
+        client::sole()?.recording.set_id(Domain::Runtime, cbid, enable != 0);
         Ok(())
     }
 
     fn cuptiActivityRegisterCallbacks(requested: Option<BufferRequested>, completed: Option<BufferCompleted>) {
         let requested = requested.ok_or(result::INVALID_PARAMETER)?;
         let completed = completed.ok_or(result::INVALID_PARAMETER)?;
-        buffers::register(requested, completed);
+        client::sole()?.delivery.register(Functions::Plain(requested, completed));
         Ok(())
     }
 
@@ -253,7 +262,8 @@ functions! {
     fn cuptiActivityGetNumDroppedRecords(context: *mut c_void, _stream_id: u32, dropped: *mut usize) {
         check(!dropped.is_null(), result::INVALID_PARAMETER)?;
         // All buffers are global: a context's own queue never drops.
-        let count = if context.is_null() { buffers::take_dropped() } else { 0 };
+        let client = client::sole()?;
+        let count = if context.is_null() { client.delivery.take_dropped() } else { 0 };
         // SAFETY: the client's pointer.
         unsafe { put(dropped, count) }
     }
@@ -269,23 +279,23 @@ functions! {
 
     fn cuptiActivityGetAttribute(attribute: u32, size: *mut usize, value: *mut c_void) {
         // SAFETY: the client's pointers.
-        unsafe { attributes::get(attribute, size, value) }
+        unsafe { attributes::get(client::sole()?, attributes::LAST_PLAIN, attribute, size, value) }
     }
 
     fn cuptiActivitySetAttribute(attribute: u32, size: *mut usize, value: *mut c_void) {
         // SAFETY: the client's pointers.
-        unsafe { attributes::set(attribute, size, value) }
+        unsafe { attributes::set(client::sole()?, attributes::LAST_PLAIN, attribute, size, value) }
     }
 
     fn cuptiActivityPushExternalCorrelationId(kind: u32, id: u64) {
-        let kind = external_kind(kind)?;
-        ThreadState::with(|thread| thread.push(kind, id));
+        let (client, kind) = (client::sole()?, external_kind(kind)?);
+        ThreadState::with(|thread| thread.push(client, kind, id));
         Ok(())
     }
 
     fn cuptiActivityPopExternalCorrelationId(kind: u32, last_id: *mut u64) {
-        let kind = external_kind(kind)?;
-        let popped = ThreadState::with(|thread| thread.pop(kind)).ok_or(result::QUEUE_EMPTY)?;
+        let (client, kind) = (client::sole()?, external_kind(kind)?);
+        let popped = ThreadState::with(|thread| thread.pop(client, kind)).ok_or(result::QUEUE_EMPTY)?;
         if !last_id.is_null() {
             // SAFETY: the client's pointer, which may be null.
             unsafe { last_id.write(popped) };
@@ -294,44 +304,42 @@ functions! {
     }
 
     fn cuptiActivityRegisterTimestampCallback(callback: Option<TimestampCallback>) {
-        time::set_callback(callback.ok_or(result::INVALID_PARAMETER)?);
+        let callback = callback.ok_or(result::INVALID_PARAMETER)?;
+        client::sole()?.clock.set_callback(Some(callback));
         Ok(())
     }
 
     fn cuptiActivityEnableLatencyTimestamps(enable: u8) {
-        activity::LATENCY_TIMESTAMPS.store(enable != 0, Ordering::Release);
+        client::sole()?.recording.latency_timestamps.store(enable != 0, Ordering::Release);
         Ok(())
     }
 
     fn cuptiActivityEnableCudaEventDeviceTimestamps(enable: u8) {
-        activity::EVENT_TIMESTAMPS.store(enable != 0, Ordering::Release);
+        client::sole()?.recording.event_timestamps.store(enable != 0, Ordering::Release);
         Ok(())
     }
 
     fn cuptiActivityEnableAllSyncRecords(enable: u8) {
-        activity::ALL_SYNCHRONIZATIONS.store(u32::from(enable != 0), Ordering::Release);
+        client::sole()?.recording.all_synchronizations.store(u32::from(enable != 0), Ordering::Release);
         Ok(())
     }
 
     fn cuptiSetThreadIdType(thread_id_type: u32) {
         check(thread_id_type < 2, result::INVALID_PARAMETER)?;
-        activity::THREAD_ID_TYPE.store(thread_id_type, Ordering::Release);
+        let client = client::sole().map_err(|_| result::NOT_SUPPORTED)?;
+        client.recording.thread_id_type.store(thread_id_type, Ordering::Release);
         Ok(())
     }
 
     fn cuptiGetThreadIdType(thread_id_type: *mut u32) {
+        let client = client::sole().map_err(|_| result::NOT_SUPPORTED)?;
         // SAFETY: the client's pointer.
-        unsafe { put(thread_id_type, activity::THREAD_ID_TYPE.load(Ordering::Acquire)) }
+        unsafe { put(thread_id_type, client.recording.thread_id_type.load(Ordering::Acquire)) }
     }
 
     fn cuptiFinalize() {
-        subscriber::unsubscribe();
-        activity::disable_everything();
-        activity::THREAD_ID_TYPE.store(0, Ordering::Release);
+        subscriber::end_all();
         buffers::reset();
-        attributes::reset();
-        time::clear_callback();
-        threads::clear_all_stacks();
         Ok(())
     }
 }
@@ -342,11 +350,11 @@ unsafe extern "C" fn cuptiGetLastError() -> u32 {
     LAST_ERROR.swap(0, Ordering::Relaxed)
 }
 
-fn is_kind(number: u32) -> bool {
+pub(crate) fn is_kind(number: u32) -> bool {
     (1..=kind::last(config().cupti_version)).contains(&number)
 }
 
-fn external_kind(number: u32) -> Result<usize, u32> {
+pub(crate) fn external_kind(number: u32) -> Result<usize, u32> {
     let kind = number as usize;
     check(
         (1..EXTERNAL_KINDS).contains(&kind),

@@ -3,31 +3,27 @@
 use lineage_sim_model::Facts;
 
 use crate::clock;
-use crate::cupti::activity::{self, kind};
-use crate::cupti::buffers::{Sink, Slot};
+use crate::cupti::activity::kind;
+use crate::cupti::buffers::Slot;
+use crate::cupti::client::Client;
 use crate::cupti::layout::{graph_host_node, graph_trace, host_launch};
-use crate::cupti::records::{Owner, size_of_kind};
-use crate::cupti::time;
+use crate::cupti::records::{Owner, for_each_client};
 use crate::cupti::writer::Writer;
 use crate::threads::ThreadState;
 
-/// The record of a whole graph launch, instead of those of its nodes.
-#[allow(dead_code, reason = "opened by graph launches")]
+/// The records of a whole graph launch, instead of those of its nodes.
 pub(crate) struct GraphRecord {
-    slot: Slot,
+    slots: Vec<(&'static Client, Slot)>,
     owner: Owner,
     graph_id: u32,
 }
 
-#[allow(dead_code, reason = "opened by graph launches")]
 impl GraphRecord {
-    /// Takes a place in the calling thread's buffer, if launches are recorded as a whole.
+    /// Takes a place in the buffers of the clients that record launches as a whole.
     pub(crate) fn open(thread: &ThreadState, owner: &Owner, graph_id: u32) -> Option<Self> {
-        if !activity::is_enabled(kind::GRAPH_TRACE) {
-            return None;
-        }
-        Some(Self {
-            slot: Sink::of(&thread.sink).open(size_of_kind(kind::GRAPH_TRACE)?, 1)?,
+        let slots = open_slots(thread, kind::GRAPH_TRACE);
+        (!slots.is_empty()).then_some(Self {
+            slots,
             owner: *owner,
             graph_id,
         })
@@ -35,14 +31,14 @@ impl GraphRecord {
 
     /// The launch has ended.
     pub(crate) fn finish(self, facts: &Facts) {
-        let [start_ns, end_ns] =
-            [facts.start_ns, facts.end_ns].map(|at_ns| time::from_device_ns(facts.device, at_ns));
         let Self {
-            slot,
+            slots,
             owner,
             graph_id,
         } = self;
-        slot.complete(|place| {
+        complete(slots, |client, place| {
+            let [start_ns, end_ns] = [facts.start_ns, facts.end_ns]
+                .map(|at_ns| client.clock.of_device_ns(facts.device, at_ns));
             let mut writer = Writer(place);
             writer.u32(0, kind::GRAPH_TRACE);
             writer.u32(graph_trace::CORRELATION_ID, owner.correlation_id);
@@ -61,32 +57,33 @@ impl GraphRecord {
 /// The record of a function that the device calls on the host: of a stream (`HOST_LAUNCH`), or of a graph's node
 /// (`GRAPH_HOST_NODE`).
 pub(crate) struct HostFunctionRecord {
-    slot: Slot,
+    slots: Vec<(&'static Client, Slot)>,
     owner: Owner,
 }
 
 impl HostFunctionRecord {
-    /// Takes a place in the calling thread's buffer, if the kind is on and the version has it.
+    /// Takes a place in the buffers of the clients that record the kind, if the version has it.
     pub(crate) fn open(thread: &ThreadState, owner: &Owner) -> Option<Self> {
-        let kind = match owner.node {
-            Some(_) => kind::GRAPH_HOST_NODE,
-            None => kind::HOST_LAUNCH,
-        };
-        if !activity::is_enabled(kind) {
-            return None;
-        }
-        Some(Self {
-            slot: Sink::of(&thread.sink).open(size_of_kind(kind)?, 1)?,
+        let slots = open_slots(
+            thread,
+            match owner.node {
+                Some(_) => kind::GRAPH_HOST_NODE,
+                None => kind::HOST_LAUNCH,
+            },
+        );
+        (!slots.is_empty()).then_some(Self {
+            slots,
             owner: *owner,
         })
     }
 
     /// The function has returned. Called on the thread that called it.
     pub(crate) fn finish(self, facts: &Facts) {
-        let Self { slot, owner } = self;
-        let [start_ns, end_ns] = [facts.start_ns, facts.end_ns].map(time::from_host_ns);
+        let Self { slots, owner } = self;
         let (process, thread) = (std::process::id(), clock::thread_id());
-        slot.complete(|place| {
+        complete(slots, |client, place| {
+            let [start_ns, end_ns] =
+                [facts.start_ns, facts.end_ns].map(|at_ns| client.clock.of_host_ns(at_ns));
             let mut writer = Writer(place);
             if let Some(node) = owner.node {
                 writer.u32(0, kind::GRAPH_HOST_NODE);
@@ -112,5 +109,19 @@ impl HostFunctionRecord {
                 writer.u64(host_launch::END, end_ns);
             }
         });
+    }
+}
+
+fn open_slots(thread: &ThreadState, kind: u32) -> Vec<(&'static Client, Slot)> {
+    let mut slots = Vec::new();
+    for_each_client(thread, kind, |client, sink, bytes| {
+        slots.extend(sink.open(bytes, 1).map(|slot| (client, slot)));
+    });
+    slots
+}
+
+fn complete(slots: Vec<(&'static Client, Slot)>, write: impl Fn(&Client, &mut [u8])) {
+    for (client, slot) in slots {
+        slot.complete(|place| write(client, place));
     }
 }

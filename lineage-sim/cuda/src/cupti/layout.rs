@@ -15,6 +15,7 @@ pub(crate) mod version {
     pub(crate) const CUDA_12_9: u32 = 28;
     pub(crate) const CUDA_13_0: u32 = 130_000;
     pub(crate) const CUDA_13_1: u32 = 130_100;
+    pub(crate) const CUDA_13_2: u32 = 130_200;
     pub(crate) const CUDA_13_3: u32 = 130_300;
     pub(crate) const CUDA_13_4: u32 = 130_400;
     pub(crate) const CUDA_13_5: u32 = 130_500;

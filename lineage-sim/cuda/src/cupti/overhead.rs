@@ -1,16 +1,15 @@
 //! Records of what held up a call.
 
 use crate::cupti::activity::{self, kind};
-use crate::cupti::buffers::Sink;
 use crate::cupti::layout::overhead;
-use crate::cupti::records::{CHANNEL_COMPUTE, size_of_kind, thread_id};
-use crate::cupti::time;
+use crate::cupti::records::{CHANNEL_COMPUTE, for_each_client, thread_id};
+use crate::cupti::time::{self, Stamp};
 use crate::cupti::writer::Writer;
 use crate::threads::ThreadState;
 
 /// Something that held up a call, from when it began.
 pub(crate) struct Overhead {
-    start_ns: u64,
+    start: Stamp,
 }
 
 /// `CUpti_ActivityOverheadKind`.
@@ -25,7 +24,7 @@ impl Overhead {
     /// None when overhead is not recorded.
     pub(crate) fn begin() -> Option<Self> {
         activity::is_enabled(kind::OVERHEAD).then(|| Self {
-            start_ns: time::stamp_ns(),
+            start: time::stamp(),
         })
     }
 
@@ -58,31 +57,33 @@ impl Overhead {
         overhead_kind: u32,
         channel: Option<[u32; 2]>,
     ) {
-        let end_ns = time::stamp_ns();
-        let Some(bytes) = size_of_kind(kind::OVERHEAD) else {
-            return;
-        };
-        let data = match channel {
-            // Before 12.4 records have no place for it.
-            Some(channel) if bytes > overhead::OVERHEAD_DATA => allocate(channel),
-            _ => std::ptr::null_mut(),
-        };
-        let is_written = Sink::of(&thread.sink).write(bytes, 1, |place| {
-            let mut writer = Writer(place);
-            writer.u32(0, kind::OVERHEAD);
-            writer.u32(overhead::OVERHEAD_KIND, overhead_kind);
-            writer.u32(overhead::OBJECT_KIND, OBJECT_THREAD);
-            writer.u32(overhead::OBJECT_PROCESS_ID, std::process::id());
-            writer.u32(overhead::OBJECT_THREAD_ID, thread_id(thread));
-            writer.u64(overhead::START, self.start_ns);
-            writer.u64(overhead::END, end_ns);
-            writer.u32(overhead::CORRELATION_ID, correlation_id);
-            writer.u64(overhead::OVERHEAD_DATA, data.expose_provenance() as u64);
+        let end = time::stamp();
+        for_each_client(thread, kind::OVERHEAD, |client, sink, bytes| {
+            let (Some(start_ns), Some(end_ns)) = (self.start.get(client), end.get(client)) else {
+                return;
+            };
+            let data = match channel {
+                // Before 12.4 records have no place for it.
+                Some(channel) if bytes > overhead::OVERHEAD_DATA => allocate(channel),
+                _ => std::ptr::null_mut(),
+            };
+            let is_written = sink.write(bytes, 1, |place| {
+                let mut writer = Writer(place);
+                writer.u32(0, kind::OVERHEAD);
+                writer.u32(overhead::OVERHEAD_KIND, overhead_kind);
+                writer.u32(overhead::OBJECT_KIND, OBJECT_THREAD);
+                writer.u32(overhead::OBJECT_PROCESS_ID, std::process::id());
+                writer.u32(overhead::OBJECT_THREAD_ID, thread_id(thread, client));
+                writer.u64(overhead::START, *start_ns);
+                writer.u64(overhead::END, *end_ns);
+                writer.u32(overhead::CORRELATION_ID, correlation_id);
+                writer.u64(overhead::OVERHEAD_DATA, data.expose_provenance() as u64);
+            });
+            if !is_written {
+                // SAFETY: null, or from `malloc`; and no client will free it.
+                unsafe { libc::free(data.cast()) };
+            }
         });
-        if !is_written {
-            // SAFETY: null, or from `malloc`; and no client will free it.
-            unsafe { libc::free(data.cast()) };
-        }
     }
 }
 

@@ -1,18 +1,20 @@
 //! Records of calls, waits, contexts, streams and events, by the layouts of the configured version.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::config::config;
-use crate::cupti::activity::{self, Domain, kind};
-use crate::cupti::buffers::{self, Sink, Slot};
+use crate::cupti::activity::{Domain, kind};
+use crate::cupti::buffers::{Sink, Slot};
+use crate::cupti::client::{self, Client};
 use crate::cupti::layout::{self, api, context, cuda_event, external, stream, synchronization};
-use crate::cupti::time;
+use crate::cupti::time::Stamp;
 use crate::cupti::writer::Writer;
 use crate::faults::{CallRecordFault, faults};
 use crate::threads::{ThreadState, Tops};
 
 pub(crate) use crate::cupti::device_record::{
-    DeviceRecord, Owner, Peer, Shape, copy_kind, kernel_kind,
+    DeviceRecord, Owner, Peer, Shape, copy_kind, records_kernels,
 };
 #[allow(unused_imports, reason = "opened by graph launches")]
 pub(crate) use crate::cupti::host_record::{GraphRecord, HostFunctionRecord};
@@ -27,6 +29,11 @@ pub(crate) const CHANNEL_COPY: u32 = 2;
 
 /// The size of a record of a kind, by the configured version; none for kinds that are not written.
 pub(crate) fn size_of_kind(of: u32) -> Option<usize> {
+    size_in_version(of, config().cupti_version)
+}
+
+/// The size of a record of a kind in a version.
+pub(crate) fn size_in_version(of: u32, version: u32) -> Option<usize> {
     let record = match of {
         kind::MEMCPY => &layout::memcpy::RECORD,
         kind::MEMCPY2 => &layout::memcpy_peer::RECORD,
@@ -44,12 +51,12 @@ pub(crate) fn size_of_kind(of: u32) -> Option<usize> {
         kind::HOST_LAUNCH => &layout::host_launch::RECORD,
         _ => return None,
     };
-    record.bytes(config().cupti_version)
+    record.bytes(version)
 }
 
 /// The id of a thread in records, as the client has chosen it.
-pub(crate) fn thread_id(thread: &ThreadState) -> u32 {
-    match activity::THREAD_ID_TYPE.load(Ordering::Acquire) {
+pub(crate) fn thread_id(thread: &ThreadState, client: &Client) -> u32 {
+    match client.recording.thread_id_type.load(Ordering::Acquire) {
         0 => thread.pthread_id,
         _ if faults().reuse_thread_ids == 1 => thread.reused_id,
         _ => thread.id,
@@ -68,8 +75,14 @@ pub(crate) struct ApiRecord {
     pub(crate) fault: Option<CallRecordFault>,
 }
 
-pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
-    let tops: Vec<_> = if activity::is_enabled(kind::EXTERNAL_CORRELATION) {
+/// Writes the record of a call for one client.
+pub(crate) fn write_api(
+    thread: &ThreadState,
+    client: &'static Client,
+    record: &ApiRecord,
+    tops: &Tops,
+) {
+    let tops: Vec<_> = if client.recording.has(kind::EXTERNAL_CORRELATION) {
         tops.iter()
             .enumerate()
             .filter_map(|(kind, top)| Some((kind as u32, (*top)?)))
@@ -85,7 +98,7 @@ pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
     };
     let before = tops.len() * external_bytes;
     if record.fault == Some(CallRecordFault::Dropped) {
-        buffers::count_dropped(1);
+        client.delivery.count_dropped(1);
     }
     let (api_bytes, api_records) = match record.fault {
         Some(_) => (0, 0),
@@ -94,7 +107,7 @@ pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
     if tops.is_empty() && api_records == 0 {
         return;
     }
-    let _ = Sink::of(&thread.sink).write(before + api_bytes, tops.len() + api_records, |place| {
+    let _ = Sink::of(thread, client).write(before + api_bytes, tops.len() + api_records, |place| {
         for ((external_kind, id), place) in tops.iter().zip(place.chunks_mut(external_bytes)) {
             let mut writer = Writer(place);
             writer.u32(0, kind::EXTERNAL_CORRELATION);
@@ -109,7 +122,7 @@ pub(crate) fn write_api(thread: &ThreadState, record: &ApiRecord, tops: &Tops) {
         writer.u64(api::START, record.start_ns);
         writer.u64(api::END, record.end_ns);
         writer.u32(api::PROCESS_ID, std::process::id());
-        writer.u32(api::THREAD_ID, thread_id(thread));
+        writer.u32(api::THREAD_ID, thread_id(thread, client));
         writer.u32(api::CORRELATION_ID, record.correlation_id);
         writer.u32(api::RETURN_VALUE, record.result);
     });
@@ -126,8 +139,8 @@ pub(crate) enum Synchronization {
 
 pub(crate) struct SynchronizationRecord {
     pub(crate) of: Synchronization,
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
+    pub(crate) start: Stamp,
+    pub(crate) end: Stamp,
     pub(crate) correlation_id: u32,
     pub(crate) context_id: u32,
     pub(crate) stream_id: u32,
@@ -138,25 +151,26 @@ pub(crate) struct SynchronizationRecord {
 
 pub(crate) fn write_synchronization(thread: &ThreadState, record: &SynchronizationRecord) {
     let fails = record.result != 0;
-    if fails && !activity::all_synchronizations() {
-        return;
-    }
-    let Some(bytes) = size_of_kind(kind::SYNCHRONIZATION) else {
-        return;
-    };
     let (event_id, event_sync_id) = record.event.unwrap_or((INVALID_ID, u64::from(INVALID_ID)));
-    let _ = Sink::of(&thread.sink).write(bytes, 1, |place| {
-        let mut writer = Writer(place);
-        writer.u32(0, kind::SYNCHRONIZATION);
-        writer.u32(synchronization::TYPE, record.of as u32);
-        writer.u64(synchronization::START, record.start_ns);
-        writer.u64(synchronization::END, record.end_ns);
-        writer.u32(synchronization::CORRELATION_ID, record.correlation_id);
-        writer.u32(synchronization::CONTEXT_ID, record.context_id);
-        writer.u32(synchronization::STREAM_ID, record.stream_id);
-        writer.u32(synchronization::EVENT_ID, event_id);
-        writer.u64(synchronization::EVENT_SYNC_ID, event_sync_id);
-        writer.u32(synchronization::RETURN_VALUE, record.result);
+    for_each_client(thread, kind::SYNCHRONIZATION, |client, sink, bytes| {
+        if fails && !client.recording.has_all_synchronizations() {
+            return;
+        }
+        let [start_ns, end_ns] =
+            [&record.start, &record.end].map(|stamp| stamp.get(client).copied().unwrap_or(0));
+        let _ = sink.write(bytes, 1, |place| {
+            let mut writer = Writer(place);
+            writer.u32(0, kind::SYNCHRONIZATION);
+            writer.u32(synchronization::TYPE, record.of as u32);
+            writer.u64(synchronization::START, start_ns);
+            writer.u64(synchronization::END, end_ns);
+            writer.u32(synchronization::CORRELATION_ID, record.correlation_id);
+            writer.u32(synchronization::CONTEXT_ID, record.context_id);
+            writer.u32(synchronization::STREAM_ID, record.stream_id);
+            writer.u32(synchronization::EVENT_ID, event_id);
+            writer.u64(synchronization::EVENT_SYNC_ID, event_sync_id);
+            writer.u32(synchronization::RETURN_VALUE, record.result);
+        });
     });
 }
 
@@ -166,18 +180,17 @@ pub(crate) fn write_context(
     device: u32,
     default_stream_id: u32,
 ) {
-    let Some(bytes) = size_of_kind(kind::CONTEXT) else {
-        return;
-    };
-    let _ = Sink::of(&thread.sink).write(bytes, 1, |place| {
-        let mut writer = Writer(place);
-        writer.u32(0, kind::CONTEXT);
-        writer.u32(context::CONTEXT_ID, context_id);
-        writer.u32(context::DEVICE_ID, device);
-        // CUPTI_ACTIVITY_COMPUTE_API_CUDA
-        writer.u16(context::COMPUTE_API_KIND, 1);
-        writer.u16(context::NULL_STREAM_ID, default_stream_id as u16);
-        writer.u64(context::PROCESS_ID, u64::from(std::process::id()));
+    for_each_client(thread, kind::CONTEXT, |_, sink, bytes| {
+        let _ = sink.write(bytes, 1, |place| {
+            let mut writer = Writer(place);
+            writer.u32(0, kind::CONTEXT);
+            writer.u32(context::CONTEXT_ID, context_id);
+            writer.u32(context::DEVICE_ID, device);
+            // CUPTI_ACTIVITY_COMPUTE_API_CUDA
+            writer.u16(context::COMPUTE_API_KIND, 1);
+            writer.u16(context::NULL_STREAM_ID, default_stream_id as u16);
+            writer.u64(context::PROCESS_ID, u64::from(std::process::id()));
+        });
     });
 }
 
@@ -189,19 +202,33 @@ pub(crate) fn write_stream(
     flags: u32,
     correlation_id: u32,
 ) {
-    let Some(bytes) = size_of_kind(kind::STREAM) else {
-        return;
-    };
-    let _ = Sink::of(&thread.sink).write(bytes, 1, |place| {
-        let mut writer = Writer(place);
-        writer.u32(0, kind::STREAM);
-        writer.u32(stream::CONTEXT_ID, context_id);
-        writer.u32(stream::STREAM_ID, stream_id);
-        writer.i32(stream::PRIORITY, priority);
-        // CUPTI counts the kinds of stream from 1: default, then non-blocking.
-        writer.u32(stream::FLAG, flags + 1);
-        writer.u32(stream::CORRELATION_ID, correlation_id);
+    for_each_client(thread, kind::STREAM, |_, sink, bytes| {
+        let _ = sink.write(bytes, 1, |place| {
+            let mut writer = Writer(place);
+            writer.u32(0, kind::STREAM);
+            writer.u32(stream::CONTEXT_ID, context_id);
+            writer.u32(stream::STREAM_ID, stream_id);
+            writer.i32(stream::PRIORITY, priority);
+            // CUPTI counts the kinds of stream from 1: default, then non-blocking.
+            writer.u32(stream::FLAG, flags + 1);
+            writer.u32(stream::CORRELATION_ID, correlation_id);
+        });
     });
+}
+
+/// Each client that records a kind, its sink for this thread, and how long such a record is.
+pub(crate) fn for_each_client(
+    thread: &ThreadState,
+    kind: u32,
+    mut write: impl FnMut(&'static Client, Arc<Sink>, usize),
+) {
+    for client in client::all() {
+        if client.recording.has(kind)
+            && let Some(bytes) = size_of_kind(kind)
+        {
+            write(client, Sink::of(thread, client), bytes);
+        }
+    }
 }
 
 /// What is known of a record call of an event.
@@ -215,19 +242,14 @@ pub(crate) struct EventRecorded {
     pub(crate) sync_id: u64,
 }
 
-/// The record of an event's record call, while the device has not reached it.
+/// The records of an event's record call, while the device has not reached it.
 pub(crate) struct EventRecord {
-    slot: Slot,
+    slots: Vec<(&'static Client, Slot)>,
 }
 
 impl EventRecord {
-    /// Writes the record, if its kind is on. What comes back is still to be told the device's time.
+    /// Writes the records, where their kind is on. What comes back is still to be told the device's time.
     pub(crate) fn open(thread: &ThreadState, recorded: &EventRecorded) -> Option<Self> {
-        if !activity::is_enabled(kind::CUDA_EVENT) {
-            return None;
-        }
-        let bytes = size_of_kind(kind::CUDA_EVENT)?;
-        let sink = Sink::of(&thread.sink);
         let fill = |place: &mut [u8]| {
             let mut writer = Writer(place);
             writer.u32(0, kind::CUDA_EVENT);
@@ -238,19 +260,23 @@ impl EventRecord {
             writer.u32(cuda_event::DEVICE_ID, recorded.device);
             writer.u64(cuda_event::EVENT_SYNC_ID, recorded.sync_id);
         };
-        if !activity::EVENT_TIMESTAMPS.load(Ordering::Acquire) {
-            let _ = sink.write(bytes, 1, fill);
-            return None;
-        }
-        let slot = sink.open(bytes, 1)?;
-        slot.update(fill);
-        Some(Self { slot })
+        let mut slots = Vec::new();
+        for_each_client(thread, kind::CUDA_EVENT, |client, sink, bytes| {
+            if !client.recording.event_timestamps.load(Ordering::Acquire) {
+                let _ = sink.write(bytes, 1, fill);
+            } else if let Some(slot) = sink.open(bytes, 1) {
+                slot.update(fill);
+                slots.push((client, slot));
+            }
+        });
+        (!slots.is_empty()).then_some(Self { slots })
     }
 
     /// The device has reached it.
     pub(crate) fn reached(self, device: u32, at_ns: u64) {
-        let at_ns = time::from_device_ns(device, at_ns);
-        self.slot
-            .complete(|place| Writer(place).u64(cuda_event::DEVICE_TIMESTAMP, at_ns));
+        for (client, slot) in self.slots {
+            let at_ns = client.clock.of_device_ns(device, at_ns);
+            slot.complete(|place| Writer(place).u64(cuda_event::DEVICE_TIMESTAMP, at_ns));
+        }
     }
 }

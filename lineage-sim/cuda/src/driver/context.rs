@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::call::{Asks, Call};
 use crate::cupti::activity::{self, kind};
 use crate::cupti::records::{self, Synchronization, SynchronizationRecord};
-use crate::cupti::time;
+use crate::cupti::time::{self, Stamp};
 use crate::driver::general::check_device;
 use crate::driver::{Out, driver_functions};
 use crate::graph::capture;
@@ -54,19 +54,19 @@ fn meant(context: Handle) -> Result<Arc<Context>, u32> {
 pub(crate) fn write_synchronization(
     call: &Call<'_>,
     of: Synchronization,
-    start_ns: u64,
+    start: Option<Stamp>,
     context_id: u32,
     stream_id: u32,
     event: Option<(u32, u64)>,
     outcome: Result<(), u32>,
 ) {
-    if !activity::is_enabled(kind::SYNCHRONIZATION) {
+    let Some(start) = start else {
         return;
-    }
+    };
     let record = SynchronizationRecord {
         of,
-        start_ns,
-        end_ns: time::stamp_ns(),
+        start,
+        end: time::stamp(),
         correlation_id: call.device_correlation_id(),
         context_id,
         stream_id,
@@ -76,13 +76,9 @@ pub(crate) fn write_synchronization(
     records::write_synchronization(call.thread, &record);
 }
 
-/// The start of a synchronisation's record; 0 when those are not recorded.
-pub(crate) fn synchronization_start_ns() -> u64 {
-    if activity::is_enabled(kind::SYNCHRONIZATION) {
-        time::stamp_ns()
-    } else {
-        0
-    }
+/// The start of a synchronisation's record; none when those are not recorded.
+pub(crate) fn synchronization_start() -> Option<Stamp> {
+    activity::is_enabled(kind::SYNCHRONIZATION).then(time::stamp)
 }
 
 driver_functions! {
@@ -255,10 +251,10 @@ driver_functions! {
     fn cuCtxSynchronize [17, Asks::Nothing] (call) {
         let context = current_context()?;
         capture::check_context(context.number)?;
-        let start_ns = synchronization_start_ns();
+        let start = synchronization_start();
         let outcome = context.synchronize();
         write_synchronization(
-            call, Synchronization::Context, start_ns, context.id, records::INVALID_ID, None, outcome,
+            call, Synchronization::Context, start, context.id, records::INVALID_ID, None, outcome,
         );
         outcome
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::call::{Asks, Call};
 use crate::cupti::records::{self, EventRecord, EventRecorded, Synchronization};
 use crate::device::{self, Entry, Item};
-use crate::driver::context::{synchronization_start_ns, write_synchronization};
+use crate::driver::context::{synchronization_start, write_synchronization};
 use crate::driver::{Out, driver_functions};
 use crate::graph::capture;
 use crate::graph::content::Content;
@@ -125,12 +125,12 @@ driver_functions! {
     fn cuEventSynchronize [121, Asks::Nothing] (call, event: Handle) {
         let event: Arc<Event> = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
         let context = CONTEXTS.get_number(event.context).ok_or(result::CONTEXT_IS_DESTROYED)?;
-        let start_ns = synchronization_start_ns();
+        let start = synchronization_start();
         let generation = recorded(&event)?;
         let outcome = device::wait_for_event(&event, generation).and_then(|()| context.check());
         let about = Some((event.id, generation));
         write_synchronization(
-            call, Synchronization::Event, start_ns, context.id, records::INVALID_ID, about, outcome,
+            call, Synchronization::Event, start, context.id, records::INVALID_ID, about, outcome,
         );
         outcome
     }

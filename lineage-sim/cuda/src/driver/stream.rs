@@ -8,7 +8,7 @@ use crate::cupti::activity::{self, kind};
 use crate::cupti::records::{self, Synchronization};
 use crate::device::{self, Entry, Item};
 use crate::driver::context::{
-    GREATEST_PRIORITY, LEAST_PRIORITY, synchronization_start_ns, write_synchronization,
+    GREATEST_PRIORITY, LEAST_PRIORITY, synchronization_start, write_synchronization,
 };
 use crate::driver::{Out, driver_functions};
 use crate::graph::capture;
@@ -57,7 +57,7 @@ driver_functions! {
     fn cuStreamSynchronize [126 also cuStreamSynchronize_ptsz 440, Asks::Nothing] (call, of: Handle) {
         let stream = stream(of)?;
         capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
-        let start_ns = synchronization_start_ns();
+        let start = synchronization_start();
         let outcome = device::wait_for_stream(&stream).and_then(|()| {
             match stream.error.load(Ordering::Acquire) {
                 0 => Ok(()),
@@ -65,7 +65,7 @@ driver_functions! {
             }
         });
         write_synchronization(
-            call, Synchronization::Stream, start_ns, stream.context_id, stream.id, None, outcome,
+            call, Synchronization::Stream, start, stream.context_id, stream.id, None, outcome,
         );
         outcome
     }
@@ -83,7 +83,7 @@ driver_functions! {
         let stream = stream(of)?;
         let event_handle = event;
         let event = EVENTS.get(event).ok_or(result::INVALID_HANDLE)?;
-        let start_ns = synchronization_start_ns();
+        let start = synchronization_start();
         // What the event captured at this call; an event that was never recorded holds nobody.
         let newest = event.recorded();
         let is_external = flags == EXTERNAL;
@@ -108,7 +108,7 @@ driver_functions! {
         write_synchronization(
             call,
             Synchronization::StreamWaitEvent,
-            start_ns,
+            start,
             stream.context_id,
             stream.id,
             Some((event.id, generation)),

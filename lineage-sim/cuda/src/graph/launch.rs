@@ -10,7 +10,7 @@ use lineage_sim_model::{GraphNode, Work};
 use crate::call::{Call, Numbers};
 use crate::clock::spin_ns;
 use crate::config::model;
-use crate::cupti::activity::{self, kind};
+use crate::cupti::activity;
 use crate::cupti::records::{EventRecord, EventRecorded, GraphRecord, HostFunctionRecord, Owner};
 use crate::device::{self, Entry, HostFunction, Item};
 use crate::graph::capture;
@@ -271,7 +271,7 @@ impl Launching<'_> {
     }
 
     fn operation(&self, node: &FlatNode, mut request: Request) -> GraphNode<Item> {
-        if activity::is_enabled(kind::GRAPH_TRACE) {
+        if activity::traces_whole_graphs() {
             request.shape = None;
         }
         let place = self.place(node);
