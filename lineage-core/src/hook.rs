@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use crate::id::{CorrelationId, HostNanos, PackedEpoch, TaskId, ThreadKey};
-use crate::observation::{ApiDomain, OperationsDue};
+use crate::observation::{ApiDomain, GraphSequence, OperationsDue};
 
 /// What a launch boundary does beyond setting the current epoch: CUPTI's external correlation.
 pub trait BoundaryHook: Sync {
@@ -142,6 +142,27 @@ pub fn call_entered() -> CallSnapshot {
 /// To be called on the launching thread when the call is left: writes one record.
 pub fn call_left(snapshot: &CallSnapshot, call: &CallLeft) {
     crate::hot::call_left(snapshot, call);
+}
+
+/// A graph launch that was accepted, as the API callback saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GraphLaunched {
+    /// The CUPTI session's number in its process, from 1.
+    pub session: u32,
+    /// CUPTI's number of the call.
+    pub correlation: CorrelationId,
+    /// When the call was entered.
+    pub at: HostNanos,
+    /// The executable graph, by CUPTI's id.
+    pub exec: u32,
+    /// The last change of any graph before the launch.
+    pub sequence: GraphSequence,
+}
+
+/// To be called on the launching thread when a graph launch is left, before [`call_left`]: writes
+/// one record, and locks nothing.
+pub fn graph_launched(launched: &GraphLaunched) {
+    crate::hot::graph_launched(launched);
 }
 
 /// Now, in nanoseconds of the session's clock.

@@ -295,7 +295,7 @@ impl Index<FaultCode> for FaultCounts {
     }
 }
 
-const DROP_SITES: [DropSite; 10] = [
+const DROP_SITES: [DropSite; 11] = [
     DropSite::CuptiBuffer,
     DropSite::BufferTail,
     DropSite::BufferQueue,
@@ -306,6 +306,7 @@ const DROP_SITES: [DropSite; 10] = [
     DropSite::Declare,
     DropSite::Sink,
     DropSite::SchedulerRing,
+    DropSite::GraphQueue,
 ];
 
 /// Counts of lost records by the place where they were lost.

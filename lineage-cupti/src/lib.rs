@@ -18,6 +18,9 @@
 //! boundary; and, by a callback on the launching thread, the epoch that was current there. The two
 //! are independent ways to the same join.
 //!
+//! Of graphs it keeps who built each node and what became of the graph since, so that the operations of
+//! a replay are known by the replay *and* by the capture; see [`graph`].
+//!
 //! A kernel's name belongs to its module. A call that unloads modules is held up until the names of
 //! all kernels before it are read: as a rule for as long as a flush takes, at most 250 ms. Where that
 //! is not enough, since other work is still running, operations whose names could be gone have none.
@@ -35,6 +38,7 @@
 
 #[cfg(all(target_os = "linux", feature = "record"))]
 mod decode;
+pub mod graph;
 #[cfg(not(all(target_os = "linux", feature = "record")))]
 mod inert;
 mod options;
@@ -108,6 +112,17 @@ impl Cupti {
     #[must_use]
     pub fn buffer_limit(mut self, buffers: usize) -> Self {
         self.options.set_buffer_limit(buffers);
+        self
+    }
+
+    /// Records graph launches as a whole. Default: `false`, where each node is recorded.
+    ///
+    /// Cheaper, and blind: a launch has one record, from the start of its first node to the end of its
+    /// last, and the nodes have none, for as long as the session lives. Only graphs that are instantiated
+    /// meanwhile are recorded (CUPTI's documentation, "Late attach limitations").
+    #[must_use]
+    pub fn graph_level(mut self, whole: bool) -> Self {
+        self.options.graph_level = whole;
         self
     }
 

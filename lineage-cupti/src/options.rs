@@ -51,6 +51,7 @@ pub enum RecordedCalls {
 pub(crate) struct Options {
     pub(crate) external_kind: ExternalKind,
     pub(crate) recorded_calls: RecordedCalls,
+    pub(crate) graph_level: bool,
     pub(crate) buffer_bytes: usize,
     pub(crate) buffer_limit: usize,
     pub(crate) library: Option<PathBuf>,
@@ -81,6 +82,7 @@ impl Default for Options {
         Self {
             external_kind: ExternalKind::default(),
             recorded_calls: RecordedCalls::default(),
+            graph_level: false,
             buffer_bytes: Self::DEFAULT_BUFFER_BYTES,
             buffer_limit: Self::DEFAULT_BUFFER_LIMIT,
             library: None,

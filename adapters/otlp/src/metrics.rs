@@ -377,6 +377,7 @@ fn drop_site(site: lineage_core::observation::DropSite) -> &'static str {
         DropSite::Declare => "declare",
         DropSite::Sink => "sink",
         DropSite::SchedulerRing => "scheduler_ring",
+        DropSite::GraphQueue => "graph_queue",
         _ => "other",
     }
 }

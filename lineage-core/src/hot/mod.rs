@@ -18,7 +18,7 @@ mod thread;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::hook::{CallLeft, CallSnapshot};
+use crate::hook::{CallLeft, CallSnapshot, GraphLaunched};
 use crate::id::{Attribution, DetachedReason, LaunchEpoch, PackedEpoch, W3cParent};
 use crate::observation::{CarrierKind, Handoff, LinkKind, Mark, MisuseKind};
 
@@ -252,6 +252,12 @@ pub(crate) fn call_left(snapshot: &CallSnapshot, call: &CallLeft) {
         entered: snapshot.at.0,
         exited: call.exited.map(|at| at.0),
     });
+}
+
+pub(crate) fn graph_launched(launched: &GraphLaunched) {
+    if let Some(session) = recording() {
+        thread::record(session, &record::graph_launched(launched));
+    }
 }
 
 /// In the child of a fork: only stores a flag, since an atfork handler may do no more.

@@ -2,14 +2,15 @@
 
 use super::intern::Resolver;
 use super::ring::Words;
+use crate::hook::GraphLaunched;
 use crate::id::{
     CorrelationId, HandoffId, HostNanos, LaunchEpoch, PackedEpoch, ScopeToken, TaskId, ThreadKey,
     W3cParent,
 };
 use crate::observation::{
-    Abandoned, ApiDomain, ApiId, Call, CarrierKind, Declared, Event, Handoff, LinkKind, Linked,
-    Mark, Marked, Misuse, MisuseKind, OperationsDue, Parented, Received, Retired, RetiredAs, Scope,
-    Sent, SpanLinked, Stepped,
+    Abandoned, ApiDomain, ApiId, Call, CarrierKind, Declared, Event, GraphLaunch, GraphSequence,
+    Handoff, LinkKind, Linked, Mark, Marked, Misuse, MisuseKind, OperationsDue, Parented, Received,
+    Retired, RetiredAs, Scope, Sent, SpanLinked, Stepped,
 };
 
 const KIND_SHIFT: u32 = 56;
@@ -28,6 +29,7 @@ const CALL: u8 = 10;
 const MISUSE: u8 = 11;
 const PARENTED: u8 = 12;
 const SPAN_LINKED: u8 = 13;
+const GRAPH_LAUNCH: u8 = 14;
 
 const BOUNDARY: u8 = 1;
 const PUSHED: u8 = 2;
@@ -324,6 +326,19 @@ pub(crate) fn call(call: &CallRecord) -> Words {
     ]
 }
 
+pub(crate) fn graph_launched(launched: &GraphLaunched) -> Words {
+    [
+        first(GRAPH_LAUNCH, 0),
+        launched.at.0,
+        0,
+        launched.sequence.0,
+        pair(launched.exec, launched.correlation.0),
+        u64::from(launched.session),
+        0,
+        0,
+    ]
+}
+
 pub(crate) fn misused(kind: MisuseKind, packed: PackedEpoch, value: u64, at: u64) -> Words {
     [
         first(MISUSE, misuse_number(kind)),
@@ -448,6 +463,14 @@ pub(crate) fn decode(words: &Words, thread: ThreadKey, resolver: &mut Resolver) 
             in_boundary: flags & BOUNDARY != 0,
             task: task(fourth),
             due: due(sixth as u8)?,
+        }),
+        GRAPH_LAUNCH => Event::GraphLaunch(GraphLaunch {
+            session: fifth as u32,
+            thread,
+            correlation: CorrelationId(fourth as u32),
+            at,
+            exec: (fourth >> 32) as u32,
+            sequence: GraphSequence(third),
         }),
         MISUSE => Event::Misuse(Misuse {
             kind: misuse(flags)?,

@@ -194,6 +194,8 @@ pub enum DropSite {
     Sink,
     /// The buffer of a thread's switches was full, and the system counted what it could not write.
     SchedulerRing,
+    /// Graphs changed faster than the changes were read, or a change could not be named.
+    GraphQueue,
 }
 
 /// Records were lost, and counted.

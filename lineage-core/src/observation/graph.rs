@@ -99,7 +99,8 @@ pub enum GraphChange {
         /// The graph.
         graph: u32,
     },
-    /// A node was made, by a captured call or by hand.
+    /// A node was made, by a captured call or by hand. Where [`NodeCloned`](Self::NodeCloned) of the same
+    /// node follows, it was made as a copy.
     NodeCreated {
         /// Its graph.
         graph: u32,
@@ -140,7 +141,9 @@ pub enum GraphChange {
         /// The executable graph.
         exec: u32,
     },
-    /// All of an executable graph was updated from another graph (`cuGraphExecUpdate`).
+    /// All of an executable graph was updated from another graph (`cuGraphExecUpdate`), by a call that
+    /// succeeded. What [`NodeUpdated`](Self::NodeUpdated) tells of the same call comes before it and has
+    /// the same correlation id; for the other nodes nothing says which node they were updated from.
     ExecUpdated {
         /// The executable graph.
         exec: u32,
@@ -156,18 +159,20 @@ pub enum GraphChange {
         /// The node it was updated from, where that is known.
         original: Option<u64>,
     },
-    /// A node of an executable graph was given other parameters, by a call under this event's epoch.
+    /// A node of an executable graph was given other parameters, by a call under this event's epoch that
+    /// succeeded.
     ParametersSet {
         /// The executable graph.
         exec: u32,
-        /// Its node, where that is known.
+        /// The node, where that is known: its own, or the node that it was cloned from, by which the
+        /// call names it.
         node: Option<u64>,
     },
     /// A node of an executable graph was switched on or off.
     NodeEnabled {
         /// The executable graph.
         exec: u32,
-        /// Its node, where that is known.
+        /// The node, where that is known: the one that it was cloned from, by which the call names it.
         node: Option<u64>,
         /// Whether it runs from now on.
         enabled: bool,

@@ -133,6 +133,11 @@ impl Decoder {
                 out(operation.into());
                 Some(())
             }
+            kind::GRAPH_TRACE => {
+                let operation = self.graph(record)?;
+                out(operation.into());
+                Some(())
+            }
             _ => None,
         }
     }
@@ -251,6 +256,31 @@ impl Decoder {
         operation.bytes = record.u64(layout::memset::BYTES)?;
         operation.name = Some(self.names.set());
         Some(operation)
+    }
+
+    /// The whole of a graph launch.
+    fn graph(&self, record: Record<'_>) -> Option<Operation> {
+        use layout::graph_trace as at;
+        let graph = record.u32(at::GRAPH_ID)?;
+        Some(Operation {
+            session: self.session,
+            kind: ActivityKind::Graph,
+            correlation: CorrelationId(record.u32(at::CORRELATION_ID)?),
+            device: record.u32(at::DEVICE_ID)?,
+            context: record.u32(at::CONTEXT_ID)?,
+            stream: record.u32(at::STREAM_ID)?,
+            queued: None,
+            submitted: None,
+            start: HostNanos::from_cupti(record.u64(at::START)?),
+            end: HostNanos::from_cupti(record.u64(at::END)?),
+            name: None,
+            graph_node: None,
+            graph: (graph != 0).then_some(graph),
+            bytes: 0,
+            copies: 1,
+            grid: [0; 3],
+            block: [0; 3],
+        })
     }
 
     /// What all operations have.

@@ -1,11 +1,12 @@
 //! The callback of driver calls: our own look at the current epoch, as second source beside CUPTI's
 //! external correlation records.
 //!
-//! Also the callback of calls that unload modules: see [`unload`].
+//! Also the callback of calls that unload modules, see [`unload`], and of what happens to graphs, see
+//! [`graph`].
 //!
-//! Runs on the launching thread, twice per launch. It reads two thread-local cells and two clocks
+//! Runs on the launching thread, twice per launch. For a launch it reads two thread-local cells and two clocks
 //! and writes one record into the thread's ring; it allocates nothing and locks nothing, and calls
-//! nothing of CUPTI's.
+//! nothing of CUPTI's but, for a graph launch, for one id.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -14,7 +15,7 @@ use lineage_core::hook::{self, CallLeft, CallSnapshot};
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::observation::{ApiDomain, OperationsDue};
 
-use super::{self_test, state, unload};
+use super::{graph, self_test, state, unload};
 use crate::sys::codes::{self, domain, site};
 use crate::sys::layout::callback_data as at;
 use crate::work;
@@ -91,6 +92,13 @@ impl Calls {
         self.depth.set(depth + 1);
     }
 
+    /// The innermost call, if it is of this session.
+    fn innermost(&self, session: u32) -> Option<&Cell<Option<Pending>>> {
+        let call = &self.calls[self.depth.get().checked_sub(1)?];
+        call.get().filter(|call| call.session == session)?;
+        Some(call)
+    }
+
     /// Takes the innermost call that is this one. Calls inside it that were not left go with it.
     fn leave(&self, session: u32, cbid: u32, correlation: u32) -> Option<Pending> {
         let depth = self.depth.get();
@@ -121,7 +129,14 @@ pub(crate) unsafe extern "C" fn api_call(
     data: *const c_void,
 ) {
     let mode = state::mode();
-    if mode == state::OFF || of != domain::DRIVER_API || data.is_null() {
+    if mode == state::OFF || data.is_null() {
+        return;
+    }
+    if of != domain::DRIVER_API {
+        if of == domain::RESOURCE {
+            // SAFETY: for this domain CUPTI passes its resource data.
+            state::guarded((), || unsafe { graph::resource(cbid, data.cast()) });
+        }
         return;
     }
     state::guarded((), || {
@@ -152,12 +167,20 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
             {
                 unload::entered();
             }
+            // SAFETY: as above; while the call is entered its parameters are live, and they are those
+            // of the function of this id.
+            unsafe {
+                let params = data.add(at::FUNCTION_PARAMS).cast::<*const c_void>().read();
+                graph::entered(session, cbid, correlation, params);
+            }
             return;
         };
-        // SAFETY: as above; while the call is entered its parameters are live, and they are those
-        // of the function of this id.
+        // SAFETY: as above.
         let due = unsafe {
             let params = data.add(at::FUNCTION_PARAMS).cast::<*const c_void>().read();
+            if graph::LAUNCHES.contains(&cbid) {
+                graph::launch_entered(correlation, params);
+            }
             function.work.due_by_parameters(params)
         };
         let snapshot = hook::call_entered();
@@ -172,10 +195,6 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
         });
     } else if at_site == site::EXIT {
         let exited = HostNanos(hook::now());
-        let Some(call) = CALLS.with(|calls| calls.leave(session, cbid, correlation)) else {
-            // Entered before the session.
-            return;
-        };
         // SAFETY: as above; when a driver call is left, this points to its `CUresult`.
         let result = unsafe {
             let result = data
@@ -184,11 +203,38 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
                 .read();
             if result.is_null() { 0 } else { result.read() }
         };
+        let Some(call) = CALLS.with(|calls| calls.leave(session, cbid, correlation)) else {
+            // It asks for no work, or was entered before the session.
+            graph::left(session, cbid, correlation, result);
+            return;
+        };
+        if graph::LAUNCHES.contains(&cbid) {
+            let is_launched = result == 0 && call.due != OperationsDue::None;
+            graph::launch_left(session, correlation, call.snapshot.at, is_launched);
+        }
         call.left(result, Some(exited));
         if call.snapshot.in_boundary {
             self_test::launched_in_boundary(correlation);
         }
     }
+}
+
+/// The call for work that this thread is in is captured: no operation of it is due.
+pub(super) fn is_captured() {
+    CALLS.with(|calls| {
+        if let Some(innermost) = calls.innermost(state::session()) {
+            let captured = |call| Pending {
+                due: OperationsDue::None,
+                ..call
+            };
+            innermost.set(innermost.get().map(captured));
+        }
+    });
+}
+
+/// Correlation id of the call for work that this thread is in.
+pub(super) fn correlation() -> Option<u32> {
+    CALLS.with(|calls| Some(calls.innermost(state::session())?.get()?.correlation))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use lineage_core::id::HostNanos;
 use lineage_core::observation::{
-    ApiDomain, DeviceSession, DropSite, Dropped, Event, Flushed, Observation,
+    ApiDomain, DeviceSession, DropSite, Dropped, Event, Flushed, GraphChange, Observation,
 };
 use lineage_core::source::{EvidenceSource, NoEvidence, SourceContext};
 
@@ -22,10 +22,13 @@ mod buffers;
 mod callback;
 mod external;
 mod failure;
+mod graph;
 mod process;
 mod self_test;
 pub(crate) mod state;
 mod unload;
+
+pub(crate) use graph::edges::record_edges;
 
 use failure::StartError;
 use self_test::SelfTest;
@@ -142,6 +145,8 @@ impl Session {
         let number = state::switch_on();
         // Before there is any record whose name could go.
         watch_unloading(library, subscriber);
+        // Before any graph is made that is launched while recorded.
+        graph::watch(library, subscriber);
         let self_test = SelfTest::open();
         let started = HostNanos(clock());
         for (kind, _) in KINDS {
@@ -152,6 +157,11 @@ impl Session {
         for kind in OPTIONAL_KINDS {
             // SAFETY: takes a number. A library that does not know the kind says so, and that is all.
             unsafe { (functions.activity_enable)(kind) };
+        }
+        if options.graph_level {
+            // SAFETY: takes a number.
+            let code = unsafe { (functions.activity_enable)(kind::GRAPH_TRACE) };
+            check("cuptiActivityEnable", code)?;
         }
         let chosen = options.recorded_calls != RecordedCalls::All && choose_calls(library);
         if !chosen {
@@ -221,6 +231,15 @@ impl Session {
         let mut stale = 0;
         let mut verdict = None;
         let completed = buffers::take_completed();
+        // After the buffers are taken, and before they are decoded: what happened to a graph before any of
+        // their operations is known before it.
+        let mut lost_changes = 0;
+        for event in graph::take() {
+            if let GraphChange::Lost { count } = &event.change {
+                lost_changes += *count;
+            }
+            out(Observation::live(event));
+        }
         let look_for_drops =
             !completed.is_empty() || !fences.is_empty() || buffers::take_denied() > 0;
         for buffer in completed {
@@ -255,6 +274,7 @@ impl Session {
             (DropSite::BufferTail, lost.tails),
             (DropSite::BufferQueue, stale),
             (DropSite::Undecodable, lost.undecodable),
+            (DropSite::GraphQueue, lost_changes),
             (DropSite::CallbackPanic, state::take_panics()),
         ] {
             if count > 0 {
@@ -484,7 +504,8 @@ fn disable_all(library: &Library) {
     }
     let kinds = KINDS.iter().map(|(kind, _)| *kind);
     let apis = API_KINDS.iter().map(|(kind, _)| *kind);
-    for kind in kinds.chain(OPTIONAL_KINDS).chain(apis) {
+    let optional = OPTIONAL_KINDS.into_iter().chain([kind::GRAPH_TRACE]);
+    for kind in kinds.chain(optional).chain(apis) {
         // SAFETY: takes a number.
         unsafe { (functions.activity_disable)(kind) };
     }

@@ -3,7 +3,8 @@
 //! CUPTI calls back on any thread at any time: while a session starts and stops, in a forked child,
 //! and from its own exit handler after `main` has returned. So nothing here is ever freed, and
 //! nothing is behind a lock, but for the one of [`LoadedNames`](crate::decode::LoadedNames), which
-//! is held for as long as a name takes to be read.
+//! is held for as long as a name takes to be read, and the one of the [queue](super::graph) of what
+//! happens to graphs, which no launch takes.
 //!
 //! | what | written by | read by |
 //! | --- | --- | --- |
@@ -17,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
-use super::unload;
+use super::{graph, unload};
 use crate::sys::Functions;
 
 /// Nothing is recorded.
@@ -87,6 +88,7 @@ pub(crate) fn switch_on() -> u32 {
     let session = SESSION.load(Relaxed).wrapping_add(1).max(1);
     SESSION.store(session, Relaxed);
     unload::NAMES.watched();
+    graph::open(session);
     MODE.store(ON, Release);
     session
 }

@@ -68,6 +68,15 @@ fn ask() -> bool {
     }
 }
 
+/// Wakes the drain thread, if it is known and not draining right now.
+pub(super) fn wake_drain() {
+    if let Ok(drain) = DRAIN.try_lock()
+        && let Some(drain) = &*drain
+    {
+        drain.unpark();
+    }
+}
+
 /// Whether a flush is asked for, since the last call. Called on the drain thread.
 pub(super) fn take_asked() -> bool {
     let here = std::thread::current();

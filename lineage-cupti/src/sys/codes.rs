@@ -90,6 +90,8 @@ pub mod kind {
     pub const EXTERNAL_CORRELATION: u32 = 39;
     /// A launch by the driver outside any public function.
     pub const INTERNAL_LAUNCH_API: u32 = 48;
+    /// The whole of a graph launch.
+    pub const GRAPH_TRACE: u32 = 51;
 }
 
 /// `CUpti_ActivitySynchronizationType`: what was waited for.
@@ -133,6 +135,66 @@ pub mod domain {
     pub const DRIVER_API: u32 = 1;
     /// Functions of the runtime.
     pub const RUNTIME_API: u32 = 2;
+    /// What is made and destroyed, see [`resource`](super::resource).
+    pub const RESOURCE: u32 = 3;
+}
+
+/// `CUpti_CallbackIdResource`: the callbacks about graphs that this crate asks for.
+pub mod resource {
+    /// A graph was made.
+    pub const GRAPH_CREATED: u32 = 9;
+    /// A graph is about to be destroyed.
+    pub const GRAPH_DESTROY_STARTING: u32 = 10;
+    /// A graph was made as the copy of another.
+    pub const GRAPH_CLONED: u32 = 11;
+    /// A node was made; it comes inside an instantiation, too, for the nodes of the executable graph.
+    pub const NODE_CREATED: u32 = 13;
+    /// A node is about to be destroyed.
+    pub const NODE_DESTROY_STARTING: u32 = 14;
+    /// A graph was instantiated.
+    pub const EXEC_CREATED: u32 = 18;
+    /// An executable graph is about to be destroyed.
+    pub const EXEC_DESTROY_STARTING: u32 = 19;
+    /// A node was made as the copy of another.
+    pub const NODE_CLONED: u32 = 20;
+    /// A node of an executable graph was updated; from CUDA 13.0.
+    pub const NODE_UPDATED: u32 = 22;
+    /// A node of an executable graph was given other parameters; from CUDA 13.0, for nodes other than
+    /// kernels from 13.2.
+    pub const NODE_SET_PARAMS: u32 = 23;
+}
+
+/// `CUgraphNodeType`, by value, as the driver's header names them.
+pub const NODE_TYPES: [&str; 14] = [
+    "KERNEL",
+    "MEMCPY",
+    "MEMSET",
+    "HOST",
+    "GRAPH",
+    "EMPTY",
+    "WAIT_EVENT",
+    "EVENT_RECORD",
+    "EXT_SEMAS_SIGNAL",
+    "EXT_SEMAS_WAIT",
+    "MEM_ALLOC",
+    "MEM_FREE",
+    "BATCH_MEM_OP",
+    "CONDITIONAL",
+];
+
+/// `CUgraphKernelNodePortType` and `CUgraphDependencyType`: what an edge of a graph begins at, and of
+/// which kind it is.
+pub mod edge {
+    /// The end of the earlier node.
+    pub const PORT_DEFAULT: u8 = 0;
+    /// All blocks of the earlier kernel have triggered it, or ended.
+    pub const PORT_PROGRAMMATIC: u8 = 1;
+    /// All blocks of the earlier kernel have begun.
+    pub const PORT_LAUNCH_ORDER: u8 = 2;
+    /// The later node is launched at that point.
+    pub const TYPE_DEFAULT: u8 = 0;
+    /// The later kernel waits by `griddepcontrol.wait`.
+    pub const TYPE_PROGRAMMATIC: u8 = 1;
 }
 
 /// `CUpti_ApiCallbackSite`.
@@ -176,6 +238,8 @@ pub const MEMCPY_KINDS: [&str; 11] = [
 pub mod version {
     /// CUDA 11.8, 12.0 and 12.1: the oldest that this crate works with.
     pub const OLDEST: u32 = 18;
+    /// CUDA 12.3, from which executable graphs have ids that can be asked for.
+    pub const CUDA_12_3: u32 = 21;
     /// CUDA 12.4, from which overhead records carry data that their reader frees.
     pub const CUDA_12_4: u32 = 22;
     /// CUDA 12.8, from which a copy record may stand for several copies.

@@ -173,6 +173,15 @@ functions! {
         /// `cuptiActivityGetAttribute(attribute, size, value)`.
         activity_get_attribute = "cuptiActivityGetAttribute", since "12.0 or earlier":
             unsafe extern "C" fn(u32, *mut usize, *mut c_void) -> u32;
+        /// `cuptiGetGraphId(graph, id)`.
+        get_graph_id = "cuptiGetGraphId", since "12.0 or earlier":
+            unsafe extern "C" fn(*mut c_void, *mut u32) -> u32;
+        /// `cuptiGetGraphExecId(exec, id)`: the id that records of its launches have.
+        get_graph_exec_id = "cuptiGetGraphExecId", since "12.3":
+            unsafe extern "C" fn(*mut c_void, *mut u32) -> u32;
+        /// `cuptiGetGraphNodeId(node, id)`.
+        get_graph_node_id = "cuptiGetGraphNodeId", since "12.0 or earlier":
+            unsafe extern "C" fn(*mut c_void, *mut u64) -> u32;
         /// `cuptiFinalize()`: detaches CUPTI. Never called by this crate.
         finalize = "cuptiFinalize", since "12.0 or earlier":
             unsafe extern "C" fn() -> u32;

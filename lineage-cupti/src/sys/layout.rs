@@ -329,6 +329,59 @@ pub mod context {
     }
 }
 
+/// `CUpti_ActivityGraphTrace` and `CUpti_ActivityGraphTrace2`: what they share.
+pub mod graph_trace {
+    offsets! {
+        /// The call that asked for it.
+        CORRELATION_ID = 4;
+        /// When its first node began, in ns.
+        START = 8;
+        /// When its last node ended, in ns.
+        END = 16;
+        /// The device that the first node ran on; `INT_MAX` where that is a host node.
+        DEVICE_ID = 24;
+        /// The executable graph.
+        GRAPH_ID = 28;
+        /// The context of the first node.
+        CONTEXT_ID = 32;
+        /// The stream it was launched into.
+        STREAM_ID = 36;
+        /// Size of `CUpti_ActivityGraphTrace`.
+        SIZE_1 = 48;
+    }
+}
+
+/// `CUpti_ResourceData`, what the callback of a resource is given. Not packed.
+pub mod resource_data {
+    offsets! {
+        /// Address of what describes the resource: of graphs, [`graph_data`].
+        DESCRIPTOR = 16;
+        /// Size of the struct.
+        SIZE = 24;
+    }
+}
+
+/// `CUpti_GraphData`, what describes a graph in a resource's callback. Not packed. What does not apply
+/// is not said to be null.
+pub mod graph_data {
+    offsets! {
+        /// The graph.
+        GRAPH = 0;
+        /// What the graph was copied from.
+        ORIGINAL_GRAPH = 8;
+        /// The node.
+        NODE = 16;
+        /// What the node was copied from.
+        ORIGINAL_NODE = 24;
+        /// Type of the node, see [`NODE_TYPES`](super::super::codes::NODE_TYPES).
+        NODE_TYPE = 32;
+        /// The executable graph.
+        EXEC = 48;
+        /// Size of the struct.
+        SIZE = 56;
+    }
+}
+
 /// `CUpti_CallbackData`, what the callback of an API call is given. Not packed.
 pub mod callback_data {
     offsets! {

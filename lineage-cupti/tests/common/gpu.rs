@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use lineage_core::observation::{
-    ApiRecord, Call, DeviceSession, Dropped, Event, ExternalRecord, Flushed, Misuse, Operation,
+    ApiRecord, Call, DeviceSession, Dropped, Event, ExternalRecord, Flushed, GraphEvent,
+    GraphLaunch, Misuse, Operation,
 };
 use lineage_core::{Lineage, Report};
 use lineage_cupti::Cupti;
@@ -138,6 +139,21 @@ impl Program {
             long_work,
             memory,
         }
+    }
+
+    /// Calls a function of the driver.
+    pub(crate) fn call<const N: usize>(&self, name: &CStr, parameters: [usize; N]) -> u32 {
+        self.functions.call(name, parameters)
+    }
+
+    /// The stream.
+    pub(crate) fn stream(&self) -> usize {
+        self.stream
+    }
+
+    /// The kernel of a few microseconds.
+    pub(crate) fn kernel(&self) -> usize {
+        self.work
     }
 
     /// Makes the context current on this thread.
@@ -278,4 +294,8 @@ observations! {
     device_sessions: DeviceSession(DeviceSession);
     /// Wrong use.
     misuses: Misuse(Misuse);
+    /// What became of graphs.
+    graph_events: Graph(GraphEvent);
+    /// Launches of graphs.
+    graph_launches: GraphLaunch(GraphLaunch);
 }

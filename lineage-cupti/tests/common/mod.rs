@@ -21,3 +21,5 @@ pub(crate) fn part(variable: &str, required_as: &str) -> Option<PathBuf> {
 
 #[cfg(feature = "record")]
 pub(crate) mod gpu;
+#[cfg(feature = "record")]
+pub(crate) mod graphs;
