@@ -424,7 +424,7 @@ mod tests {
         for (number, site) in DROP_SITES.into_iter().enumerate() {
             assert_eq!(totals.dropped[site], number as u64 + 1);
         }
-        assert_eq!(totals.dropped.total(), 55);
+        assert_eq!(totals.dropped.total(), 66);
     }
 
     #[cfg(feature = "jsonl")]
