@@ -5,12 +5,17 @@
 //! is an operation, or a call that has none. A row that is superseded is taken back from every
 //! count it was in, so the totals always describe the rows that stand.
 
+mod graphs;
+
 use std::fmt;
 use std::ops::Index;
 
 use crate::fault::FaultCode;
 use crate::observation::{ActivityKind, DropSite};
 use crate::row::Unattributed;
+
+pub use self::graphs::GraphCounts;
+pub(crate) use self::graphs::TemplateKind;
 
 /// What a recording came to so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,6 +76,8 @@ pub struct Totals {
     pub scope_unchecked: u64,
     /// Faults by code: rows by one each, faults of no row by what they stand for.
     pub faults: FaultCounts,
+    /// Graphs, their launches, and what is known of the nodes that ran.
+    pub graphs: GraphCounts,
     /// Epochs.
     pub epochs: EpochCounts,
     /// Handoffs.
@@ -122,6 +129,18 @@ impl fmt::Display for Totals {
             f,
             "calls       {calls} asked for GPU work, which became {operations} operations"
         )?;
+        if !self.graphs.is_empty() {
+            let (launches, rows) = (self.graphs.launches, self.graphs.rows());
+            let known = self.graphs.known + self.graphs.inferred;
+            write!(
+                f,
+                "graphs      {launches} launches, {rows} rows, {known} of known templates"
+            )?;
+            for (reason, count) in self.graphs.unknown_by_reason() {
+                write!(f, ", {count} unknown ({reason})")?;
+            }
+            writeln!(f)?;
+        }
         let (bound, lost, wrong) = (self.bound, self.lost, self.wrong);
         let (unattributed, pending) = (self.unattributed.total(), self.pending);
         write!(f, "joins       {bound} bound, {lost} lost, {wrong} wrong, ")?;

@@ -241,13 +241,10 @@ fn a_call_that_has_many_operations_has_a_row_for_each() {
     call.due = OperationsDue::Many;
     let mut events = without_operation(3, 100, 1_000);
     events[1] = call.into();
-    for node in 0..40u64 {
-        let node_of = Operation {
-            graph_node: Some(node),
-            ..kernel_of(100, 1_050 + node, 1_060 + node)
-        };
-        events.push(node_of.clone().into());
-        events.push(node_of.into());
+    for part in 0..40u64 {
+        let part = kernel_of(100, 1_050 + part, 1_060 + part);
+        events.push(part.clone().into());
+        events.push(part.into());
     }
     let run = ended(events);
     assert_eq!(run.rows.len(), 40);

@@ -2,6 +2,7 @@
 
 use super::calls::{CallRef, Kept, Waiting};
 use super::emit::{Effect, FaultSet};
+use super::graphs::UNDER_WAY;
 use super::join::{CallEvidence, Joined};
 use super::rows::{Parts, build, unattributed, unjoined};
 use super::session::{Context, Session};
@@ -10,7 +11,7 @@ use crate::evidence::Why;
 use crate::fault::FaultCode;
 use crate::id::UnwrappedCorrelationId;
 use crate::observation::{Operation, OperationsDue};
-use crate::row::{Binding, Unattributed};
+use crate::row::{Binding, RowGraph, Unattributed};
 
 impl Session {
     /// Says of a call that it has no operation, unless another one has it.
@@ -32,7 +33,9 @@ impl Session {
             self.settle(slot, context);
             return;
         }
-        let one_is_due = matches!(due, OperationsDue::One | OperationsDue::Many) && !entry.failed();
+        let one_is_due = matches!(due, OperationsDue::One | OperationsDue::Many)
+            && !entry.failed()
+            && !self.may_launch_nothing(slot);
         let first_key = entry
             .parent
             .map_or(entry.key(), |outer| outer.min(entry.key()));
@@ -89,12 +92,15 @@ impl Session {
         if self.calls.get(slot).reused {
             faults.add(FaultCode::W04);
         }
+        let epsilon_ns = context.limits.epsilon_ns;
+        let graph = self.graph_of(slot, None, &joined, &mut faults, epsilon_ns);
         let parts = Parts {
             process: context.process,
             session: self.number,
             correlation: self.calls.get(speaker).correlation(),
             evidence: self.evidence(slot, speaker),
             joined,
+            graph,
             faults,
             supersedes: false,
             no_operation,
@@ -103,7 +109,7 @@ impl Session {
             imported: self.imported,
         };
         let (row, joined, faults) = build(parts, None);
-        let mut effect = Effect::of(&joined, faults);
+        let mut effect = Effect::of(&joined, faults, row.graph.as_ref());
         effect.after_recording = no_operation == Why::Pending;
         context.out.row(row, effect, None);
         self.calls.get_mut(slot).without = Some(effect);
@@ -156,7 +162,15 @@ impl Session {
             let Some(slot) = self.calls.at(call) else {
                 continue;
             };
-            if self.calls.get(slot).is_call() {
+            let entry = self.calls.get(slot);
+            if entry.is_call() {
+                continue;
+            }
+            let may_be_under_way = entry.graph.is_some()
+                && entry.waiting.is_empty()
+                && self.lanes.flushes() < since + UNDER_WAY;
+            if may_be_under_way {
+                later.push((call, since));
                 continue;
             }
             let recorded = self.recorded(call.key);
@@ -189,10 +203,19 @@ impl Session {
             ..
         } in waiting
         {
-            let parts =
-                self.callless_parts(&joined, faults, no_call, supersedes.is_some(), context);
+            let mut faults = faults;
+            let epsilon_ns = context.limits.epsilon_ns;
+            let graph = self.graph_of(slot, Some(&operation), &joined, &mut faults, epsilon_ns);
+            let parts = self.callless_parts(
+                &joined,
+                graph,
+                faults,
+                no_call,
+                supersedes.is_some(),
+                context,
+            );
             let (row, joined, faults) = build(parts, Some(operation.clone()));
-            let effect = Effect::of(&joined, faults);
+            let effect = Effect::of(&joined, faults, row.graph.as_ref());
             context.out.row(row, effect, supersedes);
             self.calls.get_mut(slot).orphaned.push((operation, effect));
         }
@@ -232,6 +255,7 @@ impl Session {
     pub(super) fn callless_parts(
         &self,
         joined: &Joined,
+        graph: Option<RowGraph>,
         faults: FaultSet,
         no_call: Why,
         supersedes: bool,
@@ -243,6 +267,7 @@ impl Session {
             correlation: UnwrappedCorrelationId(0),
             evidence: CallEvidence::default(),
             joined: joined.clone(),
+            graph,
             faults,
             supersedes,
             no_operation: Why::NotApplicable,
@@ -255,15 +280,12 @@ impl Session {
     /// The driver or the device launched it for itself: it has no call by nature.
     pub(super) fn give_internal(&mut self, operation: Operation, context: &mut Context<'_>) {
         let joined = unattributed(Unattributed::InternalLaunch);
-        let parts = self.callless_parts(
-            &joined,
-            FaultSet::default(),
-            Why::NotApplicable,
-            false,
-            context,
-        );
+        let mut faults = FaultSet::default();
+        let graph = self.graph_by_node(&operation, &mut faults);
+        let parts = self.callless_parts(&joined, graph, faults, Why::NotApplicable, false, context);
         let (row, joined, faults) = build(parts, Some(operation));
-        context.out.row(row, Effect::of(&joined, faults), None);
+        let effect = Effect::of(&joined, faults, row.graph.as_ref());
+        context.out.row(row, effect, None);
     }
 
     /// An operation without times that no call is known for.
@@ -280,9 +302,11 @@ impl Session {
             faults.add(FaultCode::L07);
             context.out.forget(context.process, 1);
         }
-        let parts = self.callless_parts(&joined, faults, no_call, false, context);
+        let graph = self.graph_by_node(&operation, &mut faults);
+        let parts = self.callless_parts(&joined, graph, faults, no_call, false, context);
         let (row, joined, faults) = build(parts, Some(operation));
-        context.out.row(row, Effect::of(&joined, faults), None);
+        let effect = Effect::of(&joined, faults, row.graph.as_ref());
+        context.out.row(row, effect, None);
     }
 
     /// The call of operations that were given without one has come: they wait again.
@@ -290,6 +314,10 @@ impl Session {
         let entry = self.calls.get_mut(slot);
         if entry.orphaned.is_empty() {
             return;
+        }
+        // Their nodes run anew, as operations of the call.
+        if let Some(graph) = &mut entry.graph {
+            graph.forget_runs();
         }
         for (operation, effect) in std::mem::take(&mut entry.orphaned) {
             let supersedes = Some(effect);

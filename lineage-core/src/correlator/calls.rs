@@ -5,6 +5,7 @@ use std::hash::Hash;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit::Effect;
+use super::graphs::Launch;
 use super::threads::Containment;
 use super::unwrap::{RETIRE_AFTER, id_of};
 use crate::id::{CorrelationId, HostNanos, PackedEpoch, UnwrappedCorrelationId};
@@ -81,6 +82,8 @@ pub(super) struct Entry {
     pub(super) orphaned: Vec<(Operation, Effect)>,
     seen: Vec<Identity>,
     seen_more: Option<Box<FxHashSet<Identity>>>,
+    /// What it launched, if that is a graph.
+    pub(super) graph: Option<Box<Launch>>,
     /// The row that said there is no operation.
     pub(super) without: Option<Effect>,
     /// The runtime call this one is nested in, and the driver calls nested in this one.

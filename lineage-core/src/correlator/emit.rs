@@ -4,8 +4,8 @@ use super::join::Joined;
 use crate::fault::{FaultCode, FaultFamily};
 use crate::id::{HostNanos, LaunchEpoch, ProcessOrdinal};
 use crate::observation::DropSite;
-use crate::row::{Binding, LooseFault, Row, Unattributed};
-use crate::totals::Totals;
+use crate::row::{Binding, LooseFault, Row, RowGraph, Unattributed};
+use crate::totals::{TemplateKind, Totals};
 
 /// A set of fault codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,12 +68,14 @@ pub(super) struct Effect {
     containment_differs: bool,
     unreachable: bool,
     external_missing: bool,
+    /// What is known of the node it is.
+    template: Option<TemplateKind>,
     /// It is a call above the last operation that was recorded.
     pub(super) after_recording: bool,
 }
 
 impl Effect {
-    pub(super) fn of(joined: &Joined, faults: FaultSet) -> Self {
+    pub(super) fn of(joined: &Joined, faults: FaultSet, graph: Option<&RowGraph>) -> Self {
         let sources = &joined.sources;
         let epoch = match joined.binding {
             Binding::Bound(epoch) => Some(epoch),
@@ -104,6 +106,7 @@ impl Effect {
             containment_differs: scope.is_some_and(|scope| scope.epoch() != epoch),
             unreachable: epoch.is_some() && sources.reachable == Some(false),
             external_missing: joined.external_missing,
+            template: graph.and_then(|graph| TemplateKind::of(&graph.template)),
             after_recording: false,
         }
     }
@@ -140,6 +143,9 @@ impl Effect {
             if holds {
                 step(count);
             }
+        }
+        if let Some(template) = self.template {
+            step(totals.graphs.of(template));
         }
         for code in self.faults.iter() {
             step(totals.faults.of(code));

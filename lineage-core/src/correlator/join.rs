@@ -55,6 +55,10 @@ pub(super) struct Missing {
     /// What the call's own ring or another thread's may still hold: the scope, the declaration, the
     /// edge that brought the epoch here.
     pub(super) host: bool,
+    /// Changes of graphs from before a launch of one.
+    pub(super) changes: bool,
+    /// Launches of the graph from before this one, which other rings may hold.
+    pub(super) order: bool,
 }
 
 /// What the process is known to have.
@@ -91,6 +95,7 @@ pub(super) fn join(evidence: &CallEvidence<'_>, known: &Known<'_>) -> (Joined, M
         api: evidence.api.is_none(),
         external: false,
         host: false,
+        ..Missing::default()
     };
     let in_boundary = evidence.call.is_some_and(|call| call.in_boundary);
     let external_missing = in_boundary && external.is_none() && evidence.external_expected;

@@ -43,6 +43,10 @@ pub struct Limits {
     pub scopes_per_thread: usize,
     /// Calls of one thread that wait for their scope to end. 80 bytes each. Default 8,192.
     pub calls_awaiting_scope: usize,
+    /// Nodes of graphs and of executable graphs, and changes of them that a launch may still be from
+    /// before, of one CUPTI session. About 200 bytes each. New ones find no room then, and what is
+    /// launched of them is not known. Default 1,048,576.
+    pub graph_nodes: usize,
     /// Rows, and as many faults, that were not drained yet. About 750 bytes each. Drain after every
     /// batch of observations. Default 1,048,576.
     pub undrained: usize,
@@ -62,6 +66,7 @@ impl Default for Limits {
             threads: 1 << 14,
             scopes_per_thread: 1 << 10,
             calls_awaiting_scope: 1 << 13,
+            graph_nodes: 1 << 20,
             undrained: 1 << 20,
         }
     }

@@ -40,7 +40,11 @@
 //!    the end, a call above the last operation is the edge of the recording: counted, and no fault.
 //!    (`alone`)
 //! 6. **Times** are never repaired: L08, T01, T02 and T04 say what is wrong with them. (`rows`)
-//! 7. **Epochs** whose work was handed on and that retire without a launch are L04, handoffs that
+//! 7. **Graphs.** A launch means the executable graph that its id named at that moment, and each of its
+//!    operations the node that was captured or made by hand. A node of which that is not known is L06;
+//!    one that another launch must have run is W06; one that ran before its graph was there W08.
+//!    (`graphs`)
+//! 8. **Epochs** whose work was handed on and that retire without a launch are L04, handoffs that
 //!    were forgotten L05. (`epochs`)
 
 mod alone;
@@ -48,6 +52,7 @@ mod calls;
 mod declared;
 mod emit;
 mod epochs;
+mod graphs;
 mod join;
 mod lanes;
 mod limits;

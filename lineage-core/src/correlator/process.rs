@@ -84,6 +84,14 @@ impl Process {
             Event::Gap(gap) => return self.gap(gap, limits, out),
             Event::Misuse(misuse) => return self.misuse(misuse, out),
             Event::Dropped(dropped) => return self.dropped(dropped, out),
+            Event::Graph(graph) => {
+                let at = self.session(graph.session);
+                return self.sessions[at].graph(graph, &mut context!(self, limits, out));
+            }
+            Event::GraphLaunch(launch) => {
+                let at = self.session(launch.session);
+                return self.sessions[at].launch(launch, &mut context!(self, limits, out));
+            }
             Event::Extent(extent) => {
                 let at = self.session(extent.session);
                 return self.sessions[at].extend(extent);
@@ -92,8 +100,6 @@ impl Process {
             Event::Synchronization(_)
             | Event::EventRecord(_)
             | Event::GraphNode(_)
-            | Event::Graph(_)
-            | Event::GraphLaunch(_)
             | Event::Scheduled(_)
             | Event::OsCall(_)
             | Event::SchedulerSession(_)
@@ -303,6 +309,9 @@ impl Process {
     fn gap(&mut self, gap: &Gap, limits: &Limits, out: &mut Outbox) {
         self.host_evidence = true;
         self.gaps = true;
+        for session in &mut self.sessions {
+            session.graph_gap(gap);
+        }
         let seen = gap.not_before.or(gap.not_after).unwrap_or(HostNanos(0));
         self.threads.of(gap.thread, seen, limits.threads).gap(gap);
         self.epochs.gap(gap);

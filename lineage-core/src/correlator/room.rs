@@ -22,6 +22,10 @@ impl Session {
         }
         self.open_count -= usize::from(entry.kept == Kept::Open);
         entry.kept = kept;
+        if kept != Kept::Open && entry.graph.is_some() {
+            self.close_launch(slot);
+        }
+        let entry = self.calls.get_mut(slot);
         if kept == Kept::Joined
             && std::mem::take(&mut entry.holds_epoch)
             && let Some(epoch) = entry
@@ -120,17 +124,21 @@ impl Session {
                     ..
                 } in waiting
                 {
+                    let mut faults = faults;
+                    let epsilon_ns = context.limits.epsilon_ns;
+                    let graph =
+                        self.graph_of(slot, Some(&operation), &joined, &mut faults, epsilon_ns);
                     let parts = self.callless_parts(
                         &joined,
+                        graph,
                         faults,
                         Why::Dropped,
                         supersedes.is_some(),
                         context,
                     );
                     let (row, joined, faults) = build(parts, Some(operation));
-                    context
-                        .out
-                        .row(row, Effect::of(&joined, faults), supersedes);
+                    let effect = Effect::of(&joined, faults, row.graph.as_ref());
+                    context.out.row(row, effect, supersedes);
                 }
             }
         }
@@ -153,6 +161,7 @@ impl Session {
             return;
         }
         self.leave_timeline(slot);
+        self.close_launch(slot);
         let entry = self.calls.remove(slot);
         self.open_count -= usize::from(entry.kept == Kept::Open);
         if entry.pending {

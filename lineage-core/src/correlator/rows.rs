@@ -9,7 +9,7 @@ use crate::evidence::{Evidence, TimeSource, Why};
 use crate::fault::FaultCode;
 use crate::id::{HostNanos, ProcessOrdinal, UnwrappedCorrelationId};
 use crate::observation::{Operation, Recorder};
-use crate::row::{Binding, JoinSources, Row, RowCall, Stages, Unattributed};
+use crate::row::{Binding, JoinSources, Row, RowCall, RowGraph, Stages, Unattributed};
 
 /// What a row is made of.
 pub(super) struct Parts<'a> {
@@ -18,6 +18,8 @@ pub(super) struct Parts<'a> {
     pub(super) correlation: UnwrappedCorrelationId,
     pub(super) evidence: CallEvidence<'a>,
     pub(super) joined: Joined,
+    /// The replay that it is of.
+    pub(super) graph: Option<RowGraph>,
     /// Faults found outside of the join.
     pub(super) faults: FaultSet,
     pub(super) supersedes: bool,
@@ -78,7 +80,7 @@ pub(super) fn build(parts: Parts<'_>, operation: Option<Operation>) -> (Row, Joi
         process: parts.process,
         call,
         operation,
-        graph: None,
+        graph: parts.graph,
         binding: parts.joined.binding,
         sources: parts.joined.sources,
         stages,

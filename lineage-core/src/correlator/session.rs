@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::calls::{CallRef, Calls, Entry, Kept, Waiting, is_internal};
 use super::emit::Outbox;
 use super::epochs::{Deciding, Epochs};
+use super::graphs::Graphs;
 use super::lanes::Lanes;
 use super::limits::Limits;
 use super::nesting::Same;
@@ -75,7 +76,8 @@ pub(super) struct Session {
     pub(super) number: u32,
     pub(super) calls: Calls,
     pub(super) lanes: Lanes,
-    ids: Unwrapper,
+    pub(super) ids: Unwrapper,
+    pub(super) graphs: Graphs,
     unplaced: Unplaced,
     /// In order of arrival; these may name entries that are gone or kept otherwise by now.
     pub(super) open: VecDeque<CallRef>,
@@ -117,6 +119,7 @@ impl Session {
             calls: Calls::default(),
             lanes: Lanes::default(),
             ids: Unwrapper::default(),
+            graphs: Graphs::default(),
             unplaced: Unplaced::default(),
             open: VecDeque::new(),
             joined: VecDeque::new(),
@@ -392,6 +395,7 @@ impl Session {
     /// A flush returned: fences may have moved.
     pub(super) fn flushed(&mut self, flushed: &Flushed, context: &mut Context<'_>) {
         self.retry_timeless(context);
+        self.graphs_flushed(context);
         let (threads, operations_by) = self.lanes.flushed(flushed);
         for tid in threads {
             self.fence(tid, context);
@@ -535,7 +539,7 @@ impl Session {
     }
 
     /// The entry for a record that only carries a call's id.
-    fn entry_of_record(&mut self, key: u64, context: &mut Context<'_>) -> u32 {
+    pub(super) fn entry_of_record(&mut self, key: u64, context: &mut Context<'_>) -> u32 {
         self.calls.find(key).unwrap_or_else(|| {
             let slot = self.create(key, context);
             let reference = self.calls.reference(slot);

@@ -68,8 +68,8 @@ impl Allowed {
     };
 
     pub(super) fn permits(self, missing: Missing) -> bool {
-        (self.call || !missing.call)
-            && (self.device || !(missing.api || missing.external))
+        (self.call || !(missing.call || missing.order))
+            && (self.device || !(missing.api || missing.external || missing.changes))
             && (self.host || !missing.host)
     }
 }
@@ -160,6 +160,9 @@ impl Session {
         let (joined, mut missing) = join(&self.evidence(slot, speaker), &known);
         // Only the record of a runtime call could say that it made several calls of one id.
         missing.api |= self.calls.get(slot).is_doubtful();
+        let launch = self.launch_missing(slot, context);
+        missing.changes = launch.changes;
+        missing.order = launch.order;
         (joined, missing, speaker)
     }
 
@@ -216,6 +219,9 @@ impl Session {
         let superseded = supersedes.or_else(|| self.take_without(slot));
         let entry = self.calls.get_mut(slot);
         entry.operations_given = entry.operations_given.saturating_add(1);
+        let epsilon_ns = context.limits.epsilon_ns;
+        let graph = self.graph_of(slot, Some(&operation), &joined, &mut faults, epsilon_ns);
+        let entry = self.calls.get(slot);
         // A call one wrap earlier that is retained too could as well be meant.
         if let (Some(earlier), Some(start), Some(enter)) = (
             entry
@@ -235,6 +241,7 @@ impl Session {
             correlation: self.calls.get(speaker).correlation(),
             evidence: self.evidence(slot, speaker),
             joined,
+            graph,
             faults,
             supersedes: superseded.is_some(),
             no_operation: Why::NotApplicable,
@@ -246,9 +253,8 @@ impl Session {
         if let (Binding::Bound(epoch), None) = (joined.binding, joined.sources.callback) {
             context.launched(epoch);
         }
-        context
-            .out
-            .row(row, Effect::of(&joined, faults), superseded);
+        let effect = Effect::of(&joined, faults, row.graph.as_ref());
+        context.out.row(row, effect, superseded);
     }
 
     /// The row that said that this call has no operation, or the one it is nested in or that is

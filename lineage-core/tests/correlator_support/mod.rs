@@ -1,6 +1,7 @@
 //! Observations with few words, for the correlator's tests.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub(crate) mod graphs;
 pub(crate) mod history;
 
 use lineage_core::correlator::{Correlator, Limits};
