@@ -112,6 +112,7 @@ impl Session {
     /// A graph was launched.
     pub(in super::super) fn launch(&mut self, launch: &GraphLaunch, context: &mut Context<'_>) {
         context.out.totals.graphs.launches += 1;
+        self.graphs.has_launches = true;
         if launch.correlation.0 == 0 {
             return;
         }

@@ -44,11 +44,6 @@ impl Session {
             if is_other_call {
                 // As the call that it was captured from: that one has no operations.
                 faults.add(FaultCode::W06);
-                faults.add(FaultCode::L06);
-                return Some(RowGraph {
-                    iteration,
-                    ..NOTHING_KNOWN
-                });
             }
             let graph = self.graph_by_node(operation, faults);
             return graph.map(|graph| RowGraph { iteration, ..graph });
@@ -167,7 +162,7 @@ impl Session {
         if !is_of_graph(operation) {
             return None;
         }
-        if self.imported.is_some() {
+        if !self.graphs.is_watched() {
             return Some(RowGraph {
                 template: Template::Unknown {
                     why: Why::NotCollected,
@@ -272,7 +267,7 @@ fn template(origin: Origin, faults: &mut FaultSet) -> Template {
     match origin {
         Origin::Known(node) => Template::Known(node),
         Origin::Unknown(why) => {
-            if !matches!(why, Why::NotVisible | Why::NotApplicable) {
+            if !matches!(why, Why::NotVisible | Why::NotCollected) {
                 faults.add(FaultCode::L06);
             }
             Template::Unknown { why }

@@ -82,6 +82,8 @@ pub(in super::super) struct Graphs {
     held: usize,
     /// Changes were lost from there on.
     lost_from: Option<u64>,
+    /// A launch was told of.
+    pub(super) has_launches: bool,
     /// Something did not fit.
     pub(super) forgot: bool,
     updating: Vec<Updating>,
@@ -101,6 +103,11 @@ pub(super) struct Change {
 }
 
 impl Graphs {
+    /// Whether anything was ever told of graphs in this session.
+    pub(super) fn is_watched(&self) -> bool {
+        self.newest.is_some() || self.has_launches
+    }
+
     /// The last change that came.
     pub(super) fn newest(&self) -> u64 {
         self.newest.unwrap_or(0)
