@@ -12,6 +12,8 @@ use lineage_cupti::sys::{codes, layout};
 use lineage_cupti::work::{self, Extent, LaunchFunction, Work};
 
 mod common;
+#[path = "headers/graphs.rs"]
+mod graphs;
 
 /// The include folders, separated by `:`.
 fn headers(variable: &str) -> Option<Vec<PathBuf>> {
@@ -51,6 +53,7 @@ fn claims() -> Vec<Claim> {
     values(&mut claims);
     records(&mut claims);
     records_of_order(&mut claims);
+    graphs::claims(&mut claims);
     callback_data(&mut claims);
     extents(&mut claims);
     claims.0
@@ -678,6 +681,7 @@ fn compare_ids(variable: &str, domain: ApiDomain, header: &str, prefix: &str, al
     }
     if domain == ApiDomain::Driver {
         compare_order(&theirs, if all { u32::MAX } else { end });
+        graphs::compare(&theirs, end);
     }
     let missing: Vec<_> = theirs
         .iter()

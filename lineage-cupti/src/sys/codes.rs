@@ -165,7 +165,7 @@ pub mod resource {
 }
 
 /// `CUgraphNodeType`, by value, as the driver's header names them.
-pub const NODE_TYPES: [&str; 14] = [
+pub const NODE_TYPES: [&str; 15] = [
     "KERNEL",
     "MEMCPY",
     "MEMSET",
@@ -180,6 +180,7 @@ pub const NODE_TYPES: [&str; 14] = [
     "MEM_FREE",
     "BATCH_MEM_OP",
     "CONDITIONAL",
+    "MEMCPY_BATCH",
 ];
 
 /// `CUgraphKernelNodePortType` and `CUgraphDependencyType`: what an edge of a graph begins at, and of

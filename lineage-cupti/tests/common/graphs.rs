@@ -78,6 +78,14 @@ impl Program {
         )
     }
 
+    /// Adds an edge from a kernel's programmatic port to another kernel.
+    pub(crate) fn programmatic(&self, graph: Handle, from: Handle, to: Handle) {
+        let data = [1_u8, 0, 1, 0, 0, 0, 0, 0];
+        let [from, to] = [&from, &to].map(|node| std::ptr::from_ref(node) as usize);
+        let parameters = [graph, from, to, data.as_ptr() as usize, 1];
+        assert_eq!(self.call(c"cuGraphAddDependencies_v2", parameters), 0);
+    }
+
     pub(crate) fn add_child(&self, graph: Handle, child: Handle) -> Handle {
         self.make(c"cuGraphAddChildGraphNode", [0, graph, 0, 0, child])
     }

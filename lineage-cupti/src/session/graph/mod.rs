@@ -174,7 +174,8 @@ impl GraphData {
 fn kind_of(node_type: u32) -> GraphNodeKind {
     match node_type {
         0 => GraphNodeKind::Kernel,
-        1 => GraphNodeKind::Copy,
+        // One copy, or a batch of them.
+        1 | 14 => GraphNodeKind::Copy,
         2 => GraphNodeKind::Set,
         3 => GraphNodeKind::Host,
         4 => GraphNodeKind::Child,
@@ -349,6 +350,6 @@ mod tests {
         assert_eq!(of("WAIT_EVENT"), Some(GraphNodeKind::EventWait));
         assert_eq!(of("MEM_FREE"), Some(GraphNodeKind::Memory));
         assert_eq!(of("CONDITIONAL"), Some(GraphNodeKind::Conditional));
-        assert_eq!(kind_of(14), GraphNodeKind::Other(14));
+        assert_eq!(kind_of(15), GraphNodeKind::Other(15));
     }
 }
