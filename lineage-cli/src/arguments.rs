@@ -27,6 +27,10 @@ pub(crate) enum Command {
     /// Say what recordings hold, what evidence they lack, and what that leaves open
     #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
     Show(Show),
+    /// Say why work began when it did: which waits are proved, which need no explanation, which are
+    /// unresolved and what would settle them
+    #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
+    Diagnose(Diagnose),
     /// Say what works on this machine, what recordings made here will not know, and how to get it
     #[command(
         after_help = "exit codes: 0 device evidence can be recorded here, 1 it cannot, 2 bad use"
@@ -144,6 +148,56 @@ pub(crate) struct Show {
     /// Print one JSON object per file instead of text; `lineage schema show` describes it
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diagnose {
+    /// JSON-lines ledgers, SQLite exports of Nsight Systems, Kineto traces (JSON, plain or gzipped)
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How many of the slowest operations to draw
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    pub(crate) slowest: usize,
+
+    /// Draw only operations of epochs whose name contains this, or whose trace id begins with it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) request: Option<String>,
+
+    /// Draw only operations of this epoch, by its number, or by its number and version: 88 or 88.3
+    #[arg(long, value_name = "EPOCH", value_parser = epoch)]
+    pub(crate) epoch: Option<(u64, Option<u32>)>,
+
+    /// Draw only operations whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) kernel: Option<String>,
+
+    /// Print one JSON object per file instead of text; `lineage schema diagnose` describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Error of the device's clock against the host's, in nanoseconds
+    #[arg(long, default_value_t = 5_000, value_name = "NS")]
+    pub(crate) clock_error_ns: u64,
+
+    /// Diagnose a trace that is cut short as far as it goes, instead of refusing it
+    #[arg(long)]
+    pub(crate) partial: bool,
+
+    #[command(flatten)]
+    pub(crate) candidates: Candidates,
+}
+
+/// An epoch's number, perhaps with its version.
+fn epoch(text: &str) -> Result<(u64, Option<u32>), String> {
+    let wrong = |_| "an epoch's number is wanted, or its number and version, as 88.3".to_owned();
+    match text.split_once('.') {
+        Some((id, version)) => Ok((
+            id.parse().map_err(wrong)?,
+            Some(version.parse().map_err(wrong)?),
+        )),
+        None => Ok((text.parse().map_err(wrong)?, None)),
+    }
 }
 
 #[derive(Debug, Args)]

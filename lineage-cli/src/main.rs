@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod diagnose;
 mod doctor;
 mod explain;
 mod input;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let code = match arguments.command {
         Command::Validate(validate) => validate::run(&validate, &mut terminal),
         Command::Show(show) => show::run(&show, &mut terminal),
+        Command::Diagnose(diagnose) => diagnose::run(&diagnose, &mut terminal),
         Command::Doctor(doctor) => doctor::run(&doctor, &mut terminal),
         Command::Lab(lab) => lab::run(&lab, &mut terminal),
         Command::Explain(explain) => explain::run(&explain, &mut terminal),

@@ -17,6 +17,14 @@ pub enum TimeSource {
     CuptiKernel,
     /// CUPTI's latency timestamps (queued, submitted).
     CuptiLatency,
+    /// CUPTI's event records and waits.
+    CuptiEvent,
+    /// CUPTI's overhead records.
+    CuptiOverhead,
+    /// The edges of a graph.
+    GraphDependency,
+    /// The operating system's scheduler.
+    OsScheduler,
     /// The application's marks.
     Application,
     /// A recording of Nsight Systems.

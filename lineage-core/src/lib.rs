@@ -71,6 +71,7 @@ pub mod id;
 #[cfg(feature = "jsonl")]
 pub mod ledger;
 pub mod observation;
+pub mod readiness;
 #[cfg_attr(not(feature = "record"), path = "resumable/off.rs")]
 mod resumable;
 pub mod row;
@@ -80,6 +81,7 @@ mod session;
 pub mod source;
 pub mod thread;
 pub mod totals;
+pub mod verdict;
 
 pub use captured::Captured;
 pub use epoch::{DeclareError, Epoch, HasEpoch};

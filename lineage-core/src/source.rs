@@ -32,6 +32,12 @@ pub enum Tier {
     /// Always on: calls that ask for work, operations, external ids.
     #[default]
     Correlate,
+    /// What tells causes apart as well: calls that order work, submission times, events,
+    /// overheads. It costs more, and can disturb what it measures.
+    Explain,
+    /// As `Explain`, for chosen epochs only, where CUPTI permits switching it. What cannot be
+    /// switched is collected from the start, or unknown.
+    Burst,
 }
 
 /// Why a source gives no evidence. The server runs on without it.

@@ -103,7 +103,13 @@ impl Process {
             | Event::Scheduled(_)
             | Event::OsCall(_)
             | Event::SchedulerSession(_)
-            | Event::RunQueue(_) => return,
+            | Event::RunQueue(_)
+            | Event::Overhead(_)
+            | Event::LaunchAttributes(_)
+            | Event::Placement(_)
+            | Event::StreamDescribed(_)
+            | Event::DeviceDescribed(_)
+            | Event::Collected(_) => return,
             _ => {}
         }
         self.host_evidence = true;

@@ -267,6 +267,12 @@ fn after(event: Option<&Event>) -> Option<Event> {
         | Event::OsCall(_)
         | Event::SchedulerSession(_)
         | Event::RunQueue(_) => return after_import(event),
+        Event::Overhead(_)
+        | Event::LaunchAttributes(_)
+        | Event::Placement(_)
+        | Event::StreamDescribed(_)
+        | Event::DeviceDescribed(_)
+        | Event::Collected(_) => return after_cause(event),
     })
 }
 
@@ -346,6 +352,62 @@ fn after_import(event: &Event) -> Option<Event> {
             waited_ns: u64::MAX,
             ran_ns: 0,
             turns: 3,
+        }
+        .into(),
+        Event::RunQueue(_) => Overhead {
+            session: 1,
+            kind: OverheadKind::Other(u32::MAX),
+            correlation: None,
+            thread: Some(7),
+            start: at(30),
+            end: at(31),
+            channel: Some(2),
+        }
+        .into(),
+        _ => return after_cause(event),
+    })
+}
+
+/// The same for what tells causes apart.
+fn after_cause(event: &Event) -> Option<Event> {
+    Some(match event {
+        Event::Overhead(_) => LaunchAttributes {
+            session: 1,
+            correlation: CorrelationId(3),
+            order: LaunchOrder::Programmatic,
+            records_event: true,
+        }
+        .into(),
+        Event::LaunchAttributes(_) => Placement {
+            session: 1,
+            correlation: CorrelationId(3),
+            graph_node: Some(u64::MAX),
+            channel: 4,
+        }
+        .into(),
+        Event::Placement(_) => StreamDescribed {
+            session: 1,
+            device: 0,
+            context: 1,
+            stream: 7,
+            kind: StreamKind::LegacyDefault,
+            made: None,
+        }
+        .into(),
+        Event::StreamDescribed(_) => DeviceDescribed {
+            device: 0,
+            copy_engines: Some(2),
+            tenancy: Some(Tenancy::Exclusive),
+        }
+        .into(),
+        Event::DeviceDescribed(_) => Collected {
+            session: 1,
+            at: at(32),
+            order_calls: true,
+            latency: false,
+            events: true,
+            overheads: false,
+            launch_attributes: true,
         }
         .into(),
         // The last of all.
@@ -589,7 +651,7 @@ fn every_event_row_and_fault_is_read_back_as_it_was_written() {
     expected.extend(rows.into_iter().map(Entry::Row));
     expected.extend(faults.into_iter().map(Entry::Fault));
     expected.push(Entry::End(Counts {
-        observations: 52,
+        observations: 58,
         rows: 6,
         faults: 1,
         not_written: 0,

@@ -3,12 +3,17 @@
 //! One stream feeds the correlator, the validator and the ledger. An observation says what was
 //! seen and nothing that was concluded: conclusions are [rows](crate::row::Row).
 
+mod cause;
 mod device;
 mod graph;
 mod host;
 mod order;
 mod scheduler;
 
+pub use cause::{
+    Collected, DeviceDescribed, LaunchAttributes, LaunchOrder, Overhead, OverheadKind, Placement,
+    StreamDescribed, StreamKind, Tenancy,
+};
 pub use device::{
     ActivityKind, ApiDomain, ApiId, ApiRecord, DeviceSession, DropSite, Dropped, Extent,
     ExternalRecord, Flushed, Operation, OperationsDue, Recorder,
@@ -133,4 +138,16 @@ events! {
     SchedulerSession(SchedulerSession),
     /// How long a thread waited for a processor within an interval.
     RunQueue(RunQueue),
+    /// A thread's time went into something that is not a call's own work.
+    Overhead(Overhead),
+    /// What a launch was asked to be like.
+    LaunchAttributes(LaunchAttributes),
+    /// On which hardware channel an operation was.
+    Placement(Placement),
+    /// What kind of stream a stream is.
+    StreamDescribed(StreamDescribed),
+    /// What a device is like.
+    DeviceDescribed(DeviceDescribed),
+    /// What a session collects from here on.
+    Collected(Collected),
 }

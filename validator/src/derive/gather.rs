@@ -126,7 +126,8 @@ impl<'a> Gathered<'a> {
             Event::Dropped(what) => take!(drops, what),
             // A span says nothing about joins; what a newer core adds is only counted.
             Event::Parented(_) | Event::SpanLinked(_) => {}
-            // What orders work, and what the scheduler did, says nothing about joins either.
+            // What orders work, what the scheduler did, and what tells causes apart, says nothing
+            // about joins either.
             Event::Synchronization(_)
             | Event::EventRecord(_)
             | Event::GraphNode(_)
@@ -135,7 +136,13 @@ impl<'a> Gathered<'a> {
             | Event::Scheduled(_)
             | Event::OsCall(_)
             | Event::SchedulerSession(_)
-            | Event::RunQueue(_) => {}
+            | Event::RunQueue(_)
+            | Event::Overhead(_)
+            | Event::LaunchAttributes(_)
+            | Event::Placement(_)
+            | Event::StreamDescribed(_)
+            | Event::DeviceDescribed(_)
+            | Event::Collected(_) => {}
             Event::Extent(what) => take!(extents, what),
             _ => self.not_examined += 1,
         }

@@ -1,0 +1,269 @@
+//! A file, judged in batches, and what is kept of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use lineage_core::correlator::{Correlator, Limits};
+use lineage_core::fault::FaultCode;
+use lineage_core::id::ProcessOrdinal;
+use lineage_core::observation::{Event, Observation};
+use lineage_core::readiness::Partial;
+use lineage_core::row::Row;
+use lineage_core::verdict::{
+    DispatchFloor, Judge, Life, Settings, Unsegmented, Verdict, VerdictKind,
+};
+
+use super::told::{Names, Told, Wanted};
+use crate::arguments::Diagnose;
+use crate::input::{self, Format, Refusal};
+
+/// Records of calls and operations that are judged at a time: about 150 MB. What was on a stream
+/// before a batch is not known to it.
+const BATCH: usize = 1 << 17;
+
+/// What a verdict comes to.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Sum {
+    pub(super) ns: u64,
+    pub(super) segments: u64,
+    /// Rows with at least one.
+    pub(super) rows: u64,
+}
+
+impl Sum {
+    fn add(&mut self, ns: u64, first_of_row: bool) {
+        self.ns = self.ns.saturating_add(ns);
+        self.segments += 1;
+        self.rows += u64::from(first_of_row);
+    }
+}
+
+/// What was found of a file.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Rows that were judged.
+    pub(super) rows: u64,
+    /// Rows with a critical path.
+    pub(super) with_path: u64,
+    /// Rows whose segments do not sum exactly: there is no such row.
+    pub(super) inexact: u64,
+    pub(super) time_faults: BTreeMap<FaultCode, u64>,
+    pub(super) without_times: u64,
+    pub(super) calls_alone: u64,
+    /// Rows of which it is known from when on they could have begun.
+    pub(super) useful_readiness: u64,
+    /// Rows whose dependencies are all known.
+    pub(super) complete_readiness: u64,
+    pub(super) whole_ns: u64,
+    pub(super) by_verdict: BTreeMap<VerdictKind, Sum>,
+    /// Of what is unresolved: by what would settle it. A stretch may need several.
+    pub(super) by_settle: BTreeMap<&'static str, Sum>,
+    /// Rows by reason for which their set of dependencies is partial.
+    pub(super) by_partial: BTreeMap<Partial, u64>,
+    /// Host time that cost nothing.
+    pub(super) covered_ns: u64,
+}
+
+/// A file, diagnosed.
+pub(super) struct Diagnosis {
+    pub(super) file: PathBuf,
+    pub(super) format: Format,
+    pub(super) recorder: String,
+    pub(super) counts: Counts,
+    pub(super) floor: Option<DispatchFloor>,
+    /// The slowest of those that were asked for.
+    pub(super) slowest: Vec<Told>,
+    /// How many were asked for and are not among them.
+    pub(super) not_shown: u64,
+}
+
+/// Reads a file, whatever its format, and judges its rows.
+pub(super) fn gather(file: &Path, arguments: &Diagnose) -> Result<Diagnosis, Refusal> {
+    let format = input::format(file)?;
+    let mut gathering = Gathering::new(arguments);
+    let recorder = match format {
+        Format::Ledger => {
+            let ledger = input::load(file)?;
+            let rows = if ledger.rows.is_empty() {
+                joined(&ledger.observations, arguments.clock_error_ns)
+            } else {
+                ledger.rows
+            };
+            gathering.batch(&ledger.observations, &rows);
+            ledger.read.header.service
+        }
+        format => {
+            let imported = input::import(file, format, &arguments.candidates, arguments.partial)?;
+            let recording = imported.recording;
+            let refuse = |why: lineage_import::CollectError| Refusal::Import {
+                file: file.to_owned(),
+                why: why.to_string(),
+            };
+            let records = recording.holdings().sum(|of| of.api_calls)
+                + recording.holdings().sum(|of| of.operations());
+            imported.progress.now_joining(records);
+            for slice in recording.slices(BATCH).map_err(refuse)? {
+                let slice = slice.map_err(refuse)?;
+                let rows = joined(&slice.observations, arguments.clock_error_ns);
+                gathering.batch(&slice.observations, &rows);
+                imported.progress.joined(slice.records as u64);
+            }
+            recording.holdings().recorder.to_string()
+        }
+    };
+    Ok(gathering.finish(file, format, recorder))
+}
+
+/// The rows of observations that have none yet.
+fn joined(observations: &[Observation], clock_error_ns: u64) -> Vec<Row> {
+    let mut limits = Limits::default();
+    limits.epsilon_ns = clock_error_ns;
+    // All of it is in memory already, so nothing of it need be forgotten.
+    for limit in [
+        &mut limits.open_calls,
+        &mut limits.joined_calls,
+        &mut limits.lost_calls,
+        &mut limits.unplaced,
+        &mut limits.epochs,
+        &mut limits.threads,
+        &mut limits.scopes_per_thread,
+        &mut limits.calls_awaiting_scope,
+        &mut limits.undrained,
+    ] {
+        *limit = (*limit).max(observations.len());
+    }
+    let mut correlator = Correlator::new(limits);
+    for observation in observations {
+        correlator.observe(observation);
+    }
+    correlator.end();
+    let (mut rows, mut faults) = (Vec::new(), Vec::new());
+    correlator.drain(&mut rows, &mut faults);
+    rows
+}
+
+struct Gathering<'a> {
+    arguments: &'a Diagnose,
+    judge: Judge,
+    counts: Counts,
+    processes: Vec<ProcessOrdinal>,
+    slowest: Vec<Told>,
+    shown_or_not: u64,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(arguments: &'a Diagnose) -> Self {
+        let settings = Settings::default().epsilon_ns(arguments.clock_error_ns);
+        Self {
+            arguments,
+            judge: Judge::new(settings),
+            counts: Counts::default(),
+            processes: Vec::new(),
+            slowest: Vec::new(),
+            shown_or_not: 0,
+        }
+    }
+
+    fn batch(&mut self, observations: &[Observation], rows: &[Row]) {
+        let lives = self.judge.judge(observations, rows);
+        let mut wanted = Wanted::new(self.arguments);
+        for observation in observations {
+            match &observation.event {
+                Event::Declared(of) => wanted.declared(observation.process, of),
+                Event::Parented(of) => wanted.parented(observation.process, of),
+                _ => {}
+            }
+        }
+        let mut asked: Vec<&Life> = Vec::new();
+        for life in &lives {
+            self.counts.add(life);
+            let row = &rows[life.row];
+            if !self.processes.contains(&row.process) {
+                self.processes.push(row.process);
+            }
+            if life.unsegmented.is_none() && wanted.has(row) {
+                asked.push(life);
+            }
+        }
+        self.shown_or_not += asked.len() as u64;
+        asked.sort_by_key(|life| (std::cmp::Reverse(life.whole_ns()), life.row));
+        asked.truncate(self.arguments.slowest);
+        let names = Names::of(&wanted);
+        let told = asked.into_iter().map(|life| Told::new(life, rows, &names));
+        self.slowest.extend(told);
+        self.slowest
+            .sort_by_key(|told| std::cmp::Reverse(told.whole_ns));
+        self.slowest.truncate(self.arguments.slowest);
+    }
+
+    fn finish(self, file: &Path, format: Format, recorder: String) -> Diagnosis {
+        let floors = self.processes.iter();
+        let floors = floors.filter_map(|process| self.judge.dispatch_floor(*process));
+        Diagnosis {
+            file: file.to_owned(),
+            format,
+            recorder,
+            floor: floors.max_by_key(|floor| floor.samples),
+            not_shown: self.shown_or_not - self.slowest.len() as u64,
+            slowest: self.slowest,
+            counts: self.counts,
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, life: &Life) {
+        self.rows += 1;
+        match life.unsegmented {
+            Some(Unsegmented::TimeFault(code)) => {
+                *self.time_faults.entry(code).or_default() += 1;
+                return;
+            }
+            Some(Unsegmented::NoOperation) => {
+                self.calls_alone += 1;
+                return;
+            }
+            Some(_) => {
+                self.without_times += 1;
+                return;
+            }
+            None => {}
+        }
+        self.with_path += 1;
+        self.inexact += u64::from(!life.is_exact());
+        self.useful_readiness += u64::from(life.has_useful_readiness());
+        if let Some(readiness) = &life.readiness {
+            self.complete_readiness += u64::from(readiness.is_complete());
+            for reason in readiness.partial.iter() {
+                *self.by_partial.entry(reason).or_default() += 1;
+            }
+        }
+        self.whole_ns = self.whole_ns.saturating_add(life.whole_ns());
+        let mut seen: Vec<VerdictKind> = Vec::new();
+        let mut settle: Vec<&'static str> = Vec::new();
+        for segment in &life.segments {
+            let kind = segment.verdict.kind();
+            let ns = segment.duration_ns();
+            let sum = self.by_verdict.entry(kind).or_default();
+            sum.add(ns, !seen.contains(&kind));
+            seen.push(kind);
+            if let Verdict::Unresolved(doubt) = &segment.verdict {
+                for what in doubt.settle() {
+                    let sum = self.by_settle.entry(what).or_default();
+                    sum.add(ns, !settle.contains(&what));
+                    settle.push(what);
+                }
+            }
+        }
+        for covered in &life.covered {
+            let ns = covered.to.0.saturating_sub(covered.from.0);
+            self.covered_ns = self.covered_ns.saturating_add(ns);
+        }
+    }
+
+    /// Whether so little is known of readiness that a wait for a dependency and one for the device
+    /// are not told apart.
+    pub(super) fn merges_dependency_and_device(&self, floor: Option<DispatchFloor>) -> bool {
+        self.with_path > 0 && (self.useful_readiness * 2 < self.with_path || floor.is_none())
+    }
+}

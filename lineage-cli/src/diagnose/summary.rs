@@ -1,0 +1,190 @@
+//! A file's verdicts, in sum, and its slowest operations.
+
+use lineage_core::verdict::VerdictKind;
+
+use super::draw;
+use super::gather::{Counts, Diagnosis, Sum};
+use crate::arguments::Diagnose;
+use crate::terminal::{FAINT, HEADING};
+use crate::text::{counted, duration, labelled, printable_path, printable_text, table, thousands};
+
+const LABEL: usize = 12;
+/// Kinds of evidence that are listed as missing.
+const SETTLES: usize = 5;
+
+pub(super) fn text(diagnosis: &Diagnosis, arguments: &Diagnose, width: usize) -> String {
+    let counts = &diagnosis.counts;
+    let mut out = format!("{HEADING}{}{HEADING:#}\n", printable_path(&diagnosis.file));
+    out += &labelled(
+        2,
+        "recording",
+        LABEL,
+        &printable_text(&diagnosis.recorder),
+        width,
+    );
+    out += &labelled(2, "rows", LABEL, &rows(counts), width);
+    if counts.with_path == 0 {
+        let text = "no operation has a start and an end, so nothing can be said of why it began when it did";
+        out += &labelled(2, "verdicts", LABEL, text, width);
+        return out;
+    }
+    out += &labelled(2, "readiness", LABEL, &readiness(counts), width);
+    out += &labelled(2, "dispatch", LABEL, &dispatch(diagnosis), width);
+    out.push('\n');
+    out += &verdicts(diagnosis, width);
+    out += &settles(counts, width);
+    for told in &diagnosis.slowest {
+        out.push('\n');
+        out += &draw::life(told, width);
+    }
+    out.push('\n');
+    out += &shown(diagnosis, arguments);
+    out
+}
+
+fn rows(counts: &Counts) -> String {
+    let mut said = vec![format!(
+        "{} with a critical path, whose segments sum to the nanosecond",
+        thousands(counts.with_path)
+    )];
+    if counts.inexact > 0 {
+        said = vec![format!(
+            "{} with a critical path, {} OF THEM NOT EXACT: a defect of this command",
+            thousands(counts.with_path),
+            thousands(counts.inexact)
+        )];
+    }
+    for (code, count) in &counts.time_faults {
+        let text = format!("{} without one: {code}", thousands(*count));
+        said.push(text);
+    }
+    if counts.without_times > 0 {
+        said.push(format!(
+            "{} without a start or an end",
+            thousands(counts.without_times)
+        ));
+    }
+    if counts.calls_alone > 0 {
+        said.push(counted(
+            counts.calls_alone,
+            "call without an operation",
+            "calls without an operation",
+        ));
+    }
+    said.join("; ")
+}
+
+fn readiness(counts: &Counts) -> String {
+    let percent = |count: u64| count * 100 / counts.with_path.max(1);
+    format!(
+        "{} % of them have a proved bound on when they could have begun, {} % have all their dependencies known",
+        percent(counts.useful_readiness),
+        percent(counts.complete_readiness)
+    )
+}
+
+fn dispatch(diagnosis: &Diagnosis) -> String {
+    match diagnosis.floor {
+        Some(floor) => format!(
+            "{} from ready to start, measured from {}; up to {} is taken for dispatch",
+            duration(floor.typical_ns),
+            counted(floor.samples as u64, "start", "starts"),
+            duration(floor.limit_ns)
+        ),
+        None => "not measured: too few starts right behind earlier work".to_owned(),
+    }
+}
+
+fn line(name: &str, sum: Sum, whole_ns: u64) -> Vec<String> {
+    let tenths = u128::from(sum.ns) * 1_000 / u128::from(whole_ns.max(1));
+    vec![
+        name.to_owned(),
+        duration(sum.ns),
+        format!("{}.{} %", tenths / 10, tenths % 10),
+        thousands(sum.segments),
+        thousands(sum.rows),
+    ]
+}
+
+/// Verdicts with their totals: what is claimed, what needs no explanation, and what is unresolved.
+fn verdicts(diagnosis: &Diagnosis, width: usize) -> String {
+    let counts = &diagnosis.counts;
+    let merged = counts.merges_dependency_and_device(diagnosis.floor);
+    let of = |kind: VerdictKind| counts.by_verdict.get(&kind).copied();
+    let mut sure = Vec::new();
+    let mut band = Sum::default();
+    for &kind in VerdictKind::ALL.iter().filter(|kind| kind.is_claim()) {
+        let Some(sum) = of(kind) else { continue };
+        let in_band = matches!(
+            kind,
+            VerdictKind::DependencyWait | VerdictKind::DeviceWait | VerdictKind::FalseDependency
+        );
+        if merged && in_band {
+            band.ns += sum.ns;
+            band.segments += sum.segments;
+            band.rows += sum.rows;
+        } else {
+            sure.push(line(kind.name(), sum, counts.whole_ns));
+        }
+    }
+    if band.segments > 0 {
+        sure.push(line("dependency or device", band, counts.whole_ns));
+    }
+    sure.sort_by_key(|row| {
+        let known = VerdictKind::from_name(&row[0]).and_then(of);
+        std::cmp::Reverse(known.map_or(band.ns, |sum| sum.ns))
+    });
+    let mut out = String::new();
+    let columns = |first| [first, "time", "share", "stretches", "rows"];
+    if sure.is_empty() {
+        out += "  nothing is claimed: the evidence allows no claim of a cause\n";
+    } else {
+        out += &table(&columns("claimed"), &sure, width);
+    }
+    let plain: Vec<Vec<String>> = [VerdictKind::Executing, VerdictKind::Expected]
+        .into_iter()
+        .filter_map(|kind| Some(line(kind.name(), of(kind)?, counts.whole_ns)))
+        .collect();
+    if !plain.is_empty() {
+        out += &table(&columns("needs no explanation"), &plain, width);
+    }
+    if let Some(sum) = of(VerdictKind::Unresolved) {
+        let rows = [line("unresolved", sum, counts.whole_ns)];
+        out += &table(&columns("not known"), &rows, width);
+    }
+    if counts.covered_ns > 0 {
+        out += &format!(
+            "  {FAINT}{} of host time cost nothing: the stream's earlier work was still running{FAINT:#}\n",
+            duration(counts.covered_ns)
+        );
+    }
+    out
+}
+
+fn settles(counts: &Counts, width: usize) -> String {
+    let mut all: Vec<(&&str, &Sum)> = counts.by_settle.iter().collect();
+    all.sort_by_key(|(what, sum)| (std::cmp::Reverse(sum.ns), **what));
+    let mut out = String::new();
+    for (number, (what, sum)) in all.into_iter().take(SETTLES).enumerate() {
+        let label = if number == 0 { "would settle" } else { "" };
+        let text = format!("{what}: concerns {}", duration(sum.ns));
+        out += &labelled(2, label, LABEL, &text, width);
+    }
+    out
+}
+
+fn shown(diagnosis: &Diagnosis, arguments: &Diagnose) -> String {
+    let filtered =
+        arguments.kernel.is_some() || arguments.epoch.is_some() || arguments.request.is_some();
+    if diagnosis.slowest.is_empty() && filtered {
+        return "no operation with a critical path is one of those that were asked for\n"
+            .to_owned();
+    }
+    if diagnosis.not_shown == 0 {
+        return "`lineage explain VERDICT` says what a verdict rests on\n".to_owned();
+    }
+    format!(
+        "{} more; `--slowest COUNT` shows more of them, `lineage explain VERDICT` says what a verdict rests on\n",
+        counted(diagnosis.not_shown, "operation", "operations")
+    )
+}

@@ -1,0 +1,635 @@
+//! The fold over one process's calls, in the order in which they began.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::graph::Graphs;
+use super::stream::{Effect, Frontier, Stream};
+use super::{Dependency, DependencyKind, Partial, Partials, Readiness, Role};
+use crate::id::{CorrelationId, HostNanos};
+use crate::observation::{
+    ActivityKind, Event, LaunchOrder, StreamKind, Synchronization, SynchronizationKind,
+};
+
+/// A call, the outermost of those that are nested.
+#[derive(Debug, Clone)]
+pub(crate) struct CallSeen {
+    pub(crate) correlation: CorrelationId,
+    pub(crate) tid: u64,
+    pub(crate) enter: HostNanos,
+    pub(crate) exit: HostNanos,
+    pub(crate) role: Role,
+    pub(crate) succeeded: bool,
+}
+
+/// An operation, as far as readiness needs it.
+#[derive(Debug, Clone)]
+pub(crate) struct OperationSeen {
+    /// Number of its row.
+    pub(crate) row: usize,
+    pub(crate) session: u32,
+    pub(crate) correlation: CorrelationId,
+    pub(crate) kind: ActivityKind,
+    pub(crate) device: u32,
+    pub(crate) context: u32,
+    pub(crate) stream: u32,
+    pub(crate) start: Option<HostNanos>,
+    pub(crate) end: Option<HostNanos>,
+    /// Its call.
+    pub(crate) call: Option<(HostNanos, HostNanos)>,
+    pub(crate) role: Role,
+    pub(crate) graph: Option<u32>,
+    pub(crate) node: Option<u64>,
+    /// The executable graph and which of those of its id.
+    pub(crate) exec: Option<(u32, u32)>,
+}
+
+type StreamId = (u32, u32, u32);
+type CallId = (u32, CorrelationId);
+
+impl OperationSeen {
+    fn stream_id(&self) -> StreamId {
+        (self.device, self.context, self.stream)
+    }
+
+    /// Whether it is a node of a graph, and not the whole of one.
+    fn is_node(&self) -> bool {
+        let in_graph =
+            self.graph.is_some() || self.node.is_some() || self.role == Role::GraphLaunch;
+        in_graph && self.kind != ActivityKind::Graph
+    }
+}
+
+/// Something that a call did to streams.
+enum Deed<'a> {
+    /// One operation outside of a graph.
+    Work(usize),
+    /// The operations of one graph launch.
+    Graph(Vec<usize>),
+    Wait(&'a Synchronization),
+    Record(CallId),
+    Clean(Option<u32>, Option<u32>),
+    Disturb(Partial),
+}
+
+struct Item<'a> {
+    enter: HostNanos,
+    exit: HostNanos,
+    deed: Deed<'a>,
+}
+
+/// What was recorded on which stream.
+struct Recorded {
+    stream: Option<u32>,
+    context: Option<u32>,
+    event_sync: Option<u64>,
+    device: Option<HostNanos>,
+}
+
+/// Proves what each operation waited for.
+pub(crate) struct Prover<'a, 'o> {
+    operations: &'o [OperationSeen],
+    items: Vec<Item<'a>>,
+    graphs: Graphs,
+    attributes: FxHashMap<CallId, LaunchOrder>,
+    kinds: FxHashMap<(u32, u32), StreamKind>,
+    made: FxHashSet<(u32, u32)>,
+    recorded: FxHashMap<CallId, Recorded>,
+    /// Streams with operations, by context.
+    used: FxHashMap<u32, FxHashSet<StreamId>>,
+    /// Missing from every set.
+    everywhere: Partials,
+}
+
+impl<'a, 'o> Prover<'a, 'o> {
+    /// Of these observations of one process, its calls (outermost only, in any order) and its
+    /// operations.
+    pub(crate) fn new(
+        events: impl Iterator<Item = &'a Event> + Clone,
+        calls: &[CallSeen],
+        call_of: impl Fn(u32, CorrelationId) -> Option<usize>,
+        operations: &'o [OperationSeen],
+    ) -> Self {
+        let mut prover = Self {
+            operations,
+            items: Vec::new(),
+            graphs: Graphs::of(events.clone()),
+            attributes: FxHashMap::default(),
+            kinds: FxHashMap::default(),
+            made: FxHashSet::default(),
+            recorded: FxHashMap::default(),
+            used: FxHashMap::default(),
+            everywhere: Partials::of(Partial::OrderCallsNotCollected),
+        };
+        let mut waits_seen: FxHashSet<usize> = FxHashSet::default();
+        for event in events {
+            prover.take(event, calls, &call_of, &mut waits_seen);
+        }
+        prover.take_operations();
+        let several = prover.used.values().any(|streams| streams.len() > 1);
+        for (number, call) in calls.iter().enumerate() {
+            let reason = match call.role {
+                Role::StreamWait if !waits_seen.contains(&number) => Partial::EventUnknown,
+                Role::Semaphore => Partial::Semaphore,
+                Role::HostFunction => Partial::HostFunction,
+                Role::PooledAllocation if several => Partial::PooledAllocation,
+                Role::HiddenWork => Partial::HiddenWork,
+                Role::GreenContext => Partial::GreenContext,
+                Role::Unknown => Partial::UnknownFunction,
+                _ => continue,
+            };
+            prover.items.push(Item {
+                enter: call.enter,
+                exit: call.exit,
+                deed: Deed::Disturb(reason),
+            });
+        }
+        prover.items.sort_by_key(|item| (item.enter, item.exit));
+        prover
+    }
+
+    fn take(
+        &mut self,
+        event: &'a Event,
+        calls: &[CallSeen],
+        call_of: &impl Fn(u32, CorrelationId) -> Option<usize>,
+        waits_seen: &mut FxHashSet<usize>,
+    ) {
+        match event {
+            Event::Collected(collected) if collected.order_calls => {
+                self.everywhere = Partials::NONE;
+                self.items.push(Item {
+                    enter: collected.at,
+                    exit: collected.at,
+                    deed: Deed::Disturb(Partial::OrderCallsNotCollected),
+                });
+            }
+            Event::Dropped(_) | Event::Gap(_) => self.everywhere.add(Partial::RecordsLost),
+            Event::LaunchAttributes(of) => {
+                self.attributes
+                    .insert((of.session, of.correlation), of.order);
+            }
+            Event::StreamDescribed(of) => {
+                let key = (of.context, of.stream);
+                self.kinds.insert(key, of.kind);
+                if of.made.is_some() {
+                    self.made.insert(key);
+                }
+            }
+            Event::EventRecord(of) => {
+                let call = call_of(of.session, of.correlation).and_then(|at| calls.get(at));
+                let Some(call) = call else { return };
+                let id = (of.session, of.correlation);
+                self.recorded.insert(
+                    id,
+                    Recorded {
+                        stream: of.stream,
+                        context: of.context,
+                        event_sync: of.event_sync,
+                        device: of.device,
+                    },
+                );
+                self.items.push(Item {
+                    enter: call.enter,
+                    exit: call.exit,
+                    deed: Deed::Record(id),
+                });
+            }
+            Event::Synchronization(of) => {
+                let number = call_of(of.session, of.correlation);
+                let call = number.and_then(|at| calls.get(at));
+                let times = match call {
+                    Some(call) => Some((call.enter, call.exit)),
+                    None => of.start.zip(of.end),
+                };
+                let Some((enter, exit)) = times else { return };
+                let succeeded = call.is_some_and(|call| call.succeeded);
+                let deed = match of.kind {
+                    SynchronizationKind::StreamWait => {
+                        waits_seen.extend(number);
+                        Deed::Wait(of)
+                    }
+                    SynchronizationKind::Stream if succeeded && of.stream.is_some() => {
+                        Deed::Clean(of.context, of.stream)
+                    }
+                    SynchronizationKind::Context if succeeded => Deed::Clean(of.context, None),
+                    _ => return,
+                };
+                self.items.push(Item { enter, exit, deed });
+            }
+            _ => {}
+        }
+    }
+
+    fn take_operations(&mut self) {
+        type Call = (u32, CorrelationId, HostNanos, HostNanos);
+        let mut launches: FxHashMap<Call, Vec<usize>> = FxHashMap::default();
+        for (at, operation) in self.operations.iter().enumerate() {
+            let context = self.used.entry(operation.context).or_default();
+            context.insert(operation.stream_id());
+            let Some((enter, exit)) = operation.call else {
+                continue;
+            };
+            let (session, correlation) = (operation.session, operation.correlation);
+            let id = (session, correlation, enter, exit);
+            launches.entry(id).or_default().push(at);
+        }
+        for ((_, _, enter, exit), of_call) in launches {
+            // Several operations of one call have no order among them that is known.
+            let deed = match of_call.as_slice() {
+                &[only] if !self.operations[only].is_node() => Deed::Work(only),
+                _ => Deed::Graph(of_call),
+            };
+            self.items.push(Item { enter, exit, deed });
+        }
+    }
+
+    /// The readiness of each operation, in their order.
+    pub(crate) fn prove(mut self) -> Vec<Readiness> {
+        let unknown = |operation: &OperationSeen| Readiness {
+            not_before: None,
+            not_after: operation.start,
+            partial: Partials::of(Partial::CallUnknown).and(self.everywhere),
+        };
+        let mut proved: Vec<Readiness> = self.operations.iter().map(unknown).collect();
+        let mut fold = Fold {
+            streams: FxHashMap::default(),
+            disturbed: Partials::of(Partial::BeforeRecording),
+            clean_contexts: FxHashSet::default(),
+            by_sync: FxHashMap::default(),
+            by_call: FxHashMap::default(),
+            execs: FxHashMap::default(),
+        };
+        let items = std::mem::take(&mut self.items);
+        for item in items {
+            self.fold(item, &mut fold, &mut proved);
+        }
+        self.orphans(&mut proved);
+        proved
+    }
+
+    fn fold(&self, item: Item<'_>, fold: &mut Fold, proved: &mut [Readiness]) {
+        let Item { enter, exit, deed } = item;
+        let mut overlapped = Vec::new();
+        match deed {
+            Deed::Work(at) => {
+                let operation = &self.operations[at];
+                let mut frontier = self.frontier(fold, operation.stream_id(), enter);
+                if operation.kind == ActivityKind::Graph
+                    && let Some(exec) = operation.exec
+                    && let Some(&(end, row)) = fold.execs.get(&exec)
+                {
+                    let dependency = Dependency {
+                        kind: DependencyKind::SameExec,
+                        row: Some(row),
+                    };
+                    frontier.wait_for(end, dependency);
+                }
+                let order = self.order(operation);
+                proved[at] = self.readiness(operation, &frontier, order);
+                let strict = order == Ok(LaunchOrder::Strict)
+                    && !proved[at].partial.has(Partial::OverlapObserved);
+                let end = operation.end.map(|end| (end, behind(operation)));
+                if let (Some(exec), Some(end)) = (operation.exec, operation.end) {
+                    fold.execs.insert(exec, (end, operation.row));
+                }
+                let stream = fold.stream(operation.stream_id(), &self.made);
+                stream.begin(
+                    exit,
+                    Effect::Work { end, strict },
+                    vec![at],
+                    &mut overlapped,
+                );
+            }
+            Deed::Graph(nodes) => {
+                self.fold_graph(enter, exit, &nodes, fold, proved, &mut overlapped);
+            }
+            Deed::Wait(wait) => {
+                let known = wait
+                    .event_sync
+                    .and_then(|id| fold.by_sync.get(&id))
+                    .or_else(|| {
+                        let by = wait.recorded_by?;
+                        fold.by_call.get(&(wait.session, by))
+                    });
+                let effect = match known {
+                    Some(frontier) => Effect::Wait(*frontier),
+                    None => Effect::Partial(Partial::EventUnknown),
+                };
+                for id in self.streams_of(wait.context, wait.stream) {
+                    let stream = fold.stream(id, &self.made);
+                    stream.at(enter);
+                    stream.begin(exit, effect, Vec::new(), &mut overlapped);
+                }
+                if wait.stream.is_none() {
+                    fold.disturbed.add(Partial::EventUnknown);
+                }
+            }
+            Deed::Record(id) => {
+                let Some(recorded) = self.recorded.get(&id) else {
+                    return;
+                };
+                let streams = self.streams_of(recorded.context, recorded.stream);
+                let frontier = match (recorded.device, streams.as_slice()) {
+                    (Some(at), _) => Frontier::until(
+                        at,
+                        Dependency {
+                            kind: DependencyKind::Event,
+                            row: None,
+                        },
+                    ),
+                    (None, &[stream]) if recorded.stream.is_some() => {
+                        self.frontier(fold, stream, enter)
+                    }
+                    _ => Frontier::of(Partials::of(Partial::EventUnknown)),
+                };
+                fold.by_call.insert(id, frontier);
+                if let Some(sync) = recorded.event_sync {
+                    fold.by_sync.insert(sync, frontier);
+                }
+            }
+            Deed::Clean(context, stream) => {
+                for id in self.streams_of(context, stream) {
+                    let of = fold.stream(id, &self.made);
+                    of.at(enter);
+                    of.begin(exit, Effect::Clean, Vec::new(), &mut overlapped);
+                }
+                if stream.is_none() {
+                    fold.clean_contexts.extend(context);
+                }
+            }
+            Deed::Disturb(reason) => {
+                fold.disturbed.add(reason);
+                // Into which stream it went is not known.
+                for stream in fold.streams.values_mut() {
+                    stream.at(enter);
+                    stream.disturb(reason);
+                }
+            }
+        }
+        for at in overlapped {
+            proved[at].partial.add(Partial::CallsOverlap);
+        }
+    }
+
+    fn fold_graph(
+        &self,
+        enter: HostNanos,
+        exit: HostNanos,
+        nodes: &[usize],
+        fold: &mut Fold,
+        proved: &mut [Readiness],
+        overlapped: &mut Vec<usize>,
+    ) {
+        let of = |at: usize| &self.operations[at];
+        let mut streams: Vec<StreamId> = nodes.iter().map(|&at| of(at).stream_id()).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        let mut base = match streams.as_slice() {
+            &[stream] => self.frontier(fold, stream, enter),
+            _ => Frontier::of(Partials::of(Partial::GraphStreamUnknown)),
+        };
+        let exec = of(nodes[0]).exec;
+        if let Some(&(end, row)) = exec.and_then(|exec| fold.execs.get(&exec)) {
+            let dependency = Dependency {
+                kind: DependencyKind::SameExec,
+                row: Some(row),
+            };
+            base.wait_for(end, dependency);
+        }
+        // Of a call that is no graph launch, as a batch of copies, the order inside is not known.
+        let unordered = if nodes.iter().all(|&at| of(at).is_node()) {
+            Partial::GraphEdgesUnknown
+        } else {
+            Partial::CallsOverlap
+        };
+        let mut by_node: FxHashMap<u64, usize> = FxHashMap::default();
+        let mut repeated = false;
+        for &at in nodes {
+            if let Some(node) = of(at).node {
+                repeated |= by_node.insert(node, at).is_some();
+            }
+        }
+        let mut all_seen = !repeated;
+        for &at in nodes {
+            let operation = of(at);
+            let Some(before) = operation
+                .node
+                .filter(|_| !repeated)
+                .and_then(|node| self.graphs.before(node))
+            else {
+                let mut frontier = base;
+                frontier.partial.add(unordered);
+                all_seen = false;
+                proved[at] = self.readiness(operation, &frontier, Ok(LaunchOrder::Strict));
+                continue;
+            };
+            let mut frontier = Frontier::of(before.partial);
+            if before.from_root {
+                frontier.merge(&base, None);
+            }
+            for node in &before.nodes {
+                match by_node.get(node).map(|&from| of(from)) {
+                    Some(from) => match from.end {
+                        Some(end) => frontier.wait_for(
+                            end,
+                            Dependency {
+                                kind: DependencyKind::GraphEdge,
+                                row: Some(from.row),
+                            },
+                        ),
+                        None => frontier.partial.add(Partial::TimeMissing),
+                    },
+                    // Switched off, or its record is missing.
+                    None => frontier.partial.add(Partial::GraphNodesUnseen),
+                }
+            }
+            all_seen &= before.partial.is_empty();
+            proved[at] = self.readiness(operation, &frontier, Ok(LaunchOrder::Strict));
+        }
+        let ends: Option<Vec<(HostNanos, usize)>> = nodes
+            .iter()
+            .map(|&at| Some((of(at).end?, of(at).row)))
+            .collect();
+        let last = ends.and_then(|ends| ends.into_iter().max());
+        if let (Some(exec), Some(last)) = (exec, last) {
+            fold.execs.insert(exec, last);
+        }
+        let single = streams.len() == 1;
+        let graph_complete = single
+            && all_seen
+            && of(nodes[0])
+                .node
+                .is_some_and(|node| self.graphs.leaves_only_records(node));
+        for id in streams {
+            let stream = fold.stream(id, &self.made);
+            stream.at(enter);
+            let effect = if single {
+                let end = last.map(|(end, row)| {
+                    let dependency = Dependency {
+                        kind: DependencyKind::EarlierGraph,
+                        row: Some(row),
+                    };
+                    (end, dependency)
+                });
+                Effect::Work {
+                    end,
+                    strict: graph_complete,
+                }
+            } else {
+                Effect::Partial(Partial::GraphStreamUnknown)
+            };
+            stream.begin(exit, effect, nodes.to_vec(), overlapped);
+            if single && !graph_complete {
+                stream.begin(
+                    exit,
+                    Effect::Partial(Partial::GraphNodesUnseen),
+                    Vec::new(),
+                    &mut Vec::new(),
+                );
+            }
+        }
+    }
+
+    /// How far an operation is ordered behind what is before it in its stream.
+    fn order(&self, operation: &OperationSeen) -> Result<LaunchOrder, Partial> {
+        match operation.role {
+            Role::LaunchEx => {
+                let known = self
+                    .attributes
+                    .get(&(operation.session, operation.correlation));
+                known.copied().ok_or(Partial::AttributesUnknown)
+            }
+            Role::Unknown => Err(Partial::UnknownFunction),
+            _ => Ok(LaunchOrder::Strict),
+        }
+    }
+
+    fn readiness(
+        &self,
+        operation: &OperationSeen,
+        frontier: &Frontier,
+        order: Result<LaunchOrder, Partial>,
+    ) -> Readiness {
+        let mut partial = frontier.partial.and(self.everywhere);
+        let loose = match order {
+            Ok(LaunchOrder::Strict) => None,
+            Ok(LaunchOrder::Programmatic) => Some(Partial::Programmatic),
+            Err(reason) => Some(reason),
+        };
+        if let Some(reason) = loose {
+            partial.add(reason);
+            return Readiness {
+                not_before: None,
+                not_after: operation.end,
+                partial,
+            };
+        }
+        let not_before = match operation.start {
+            Some(start) => frontier.before(start, &mut partial),
+            None => None,
+        };
+        Readiness {
+            not_before,
+            not_after: operation.start,
+            partial,
+        }
+    }
+
+    /// What work that is called now and goes into this stream has to wait for.
+    fn frontier(&self, fold: &mut Fold, id: StreamId, now: HostNanos) -> Frontier {
+        let mut frontier = fold.stream(id, &self.made).at(now);
+        let (_, context, stream) = id;
+        let kind = self.kinds.get(&(context, stream)).copied();
+        if kind == Some(StreamKind::NonBlocking) {
+            return frontier;
+        }
+        let others = self.used.get(&context).into_iter().flatten();
+        for &other in others.filter(|other| **other != id) {
+            let other_kind = self.kinds.get(&(other.1, other.2)).copied();
+            let legacy = StreamKind::LegacyDefault;
+            match (kind, other_kind) {
+                (_, Some(StreamKind::NonBlocking)) => {}
+                (Some(own), Some(of)) if own == legacy || of == legacy => {
+                    let of = fold.stream(other, &self.made).at(now);
+                    frontier.merge(&of, Some(DependencyKind::DefaultStream));
+                }
+                (Some(_), Some(_)) => {}
+                _ => frontier.partial.add(Partial::StreamKindUnknown),
+            }
+        }
+        frontier
+    }
+
+    /// The streams that are meant: all that may be, where it is not said.
+    fn streams_of(&self, context: Option<u32>, stream: Option<u32>) -> Vec<StreamId> {
+        let all = self.used.iter();
+        let contexts = all.filter(|(of, _)| context.is_none_or(|context| context == **of));
+        let streams = contexts.flat_map(|(_, streams)| streams.iter().copied());
+        let mut streams: Vec<StreamId> = streams
+            .filter(|(_, _, of)| stream.is_none_or(|stream| stream == *of))
+            .collect();
+        streams.sort_unstable();
+        streams
+    }
+
+    /// Operations without a call: where they stood in their stream is not known, so what began
+    /// after one, and after nothing that hides it, is partial.
+    fn orphans(&self, proved: &mut [Readiness]) {
+        let mut starts: FxHashMap<StreamId, Vec<HostNanos>> = FxHashMap::default();
+        for operation in self.operations.iter().filter(|of| of.call.is_none()) {
+            let of = starts.entry(operation.stream_id()).or_default();
+            // Without a start it may have been at any time.
+            of.push(operation.start.unwrap_or_default());
+        }
+        for list in starts.values_mut() {
+            list.sort_unstable();
+        }
+        for (operation, proved) in self.operations.iter().zip(proved) {
+            let (Some(start), Some(list)) = (operation.start, starts.get(&operation.stream_id()))
+            else {
+                continue;
+            };
+            let since = proved.not_before.map_or(HostNanos(0), |(at, _)| at);
+            let at = list.partition_point(|orphan| *orphan < since);
+            if list.get(at).is_some_and(|orphan| *orphan <= start) && operation.call.is_some() {
+                proved.partial.add(Partial::CallUnknown);
+            }
+        }
+    }
+}
+
+fn behind(operation: &OperationSeen) -> Dependency {
+    Dependency {
+        kind: if operation.kind == ActivityKind::Graph {
+            DependencyKind::EarlierGraph
+        } else {
+            DependencyKind::SameStream
+        },
+        row: Some(operation.row),
+    }
+}
+
+/// What is known so far.
+struct Fold {
+    streams: FxHashMap<StreamId, Stream>,
+    /// What makes a stream partial that was not used yet.
+    disturbed: Partials,
+    clean_contexts: FxHashSet<u32>,
+    by_sync: FxHashMap<u64, Frontier>,
+    by_call: FxHashMap<CallId, Frontier>,
+    execs: FxHashMap<(u32, u32), (HostNanos, usize)>,
+}
+
+impl Fold {
+    fn stream(&mut self, id: StreamId, made: &FxHashSet<(u32, u32)>) -> &mut Stream {
+        let (disturbed, contexts) = (self.disturbed, &self.clean_contexts);
+        self.streams.entry(id).or_insert_with(|| {
+            let fresh = made.contains(&(id.1, id.2)) || contexts.contains(&id.1);
+            Stream::new(if fresh {
+                disturbed.without(Partial::BeforeRecording)
+            } else {
+                disturbed
+            })
+        })
+    }
+}
