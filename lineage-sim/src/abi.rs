@@ -73,6 +73,9 @@ pub struct RawConfig {
     pub truth_capacity: u64,
     pub reuse_graph_ids: u32,
     pub failed_waits_are_recorded: u32,
+    pub buffer_request_ns: u64,
+    pub resource_ns: u64,
+    pub instrumentation_ns: u64,
     pub faults: RawFaults,
     pub model: Settings,
 }

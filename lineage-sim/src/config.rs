@@ -79,6 +79,13 @@ pub struct Config {
     pub reuse_graph_ids: bool,
     /// Whether waits that failed have a synchronisation record unless the client says. The header says both. Default: false.
     pub failed_waits_are_recorded: bool,
+    /// Host time that CUPTI takes for each request for a buffer, beside the client's own. Default: 0. As of the two costs below, the overhead has a
+    /// record of its own where it is not 0; so has a flush ([`Faults::flush_takes_ns`](crate::Faults)).
+    pub buffer_request_ns: u64,
+    /// Host time that CUPTI takes to prepare for a new context while it records anything. Default: 0.
+    pub resource_ns: u64,
+    /// Host time that CUPTI takes in each call for work that it traces. Default: 0.
+    pub instrumentation_ns: u64,
     /// What goes wrong. Default: nothing.
     pub faults: Faults,
     /// The device model: clock, channels, engines, costs. Default: nothing holds work up that CUDA's order does not.
@@ -126,6 +133,9 @@ impl Default for Config {
             truth_capacity: 1 << 20,
             reuse_graph_ids: false,
             failed_waits_are_recorded: false,
+            buffer_request_ns: 0,
+            resource_ns: 0,
+            instrumentation_ns: 0,
             faults: Faults::default(),
             model: Settings::default(),
         }
@@ -165,6 +175,9 @@ impl Config {
         truth_capacity: usize;
         reuse_graph_ids: bool;
         failed_waits_are_recorded: bool;
+        buffer_request_ns: u64;
+        resource_ns: u64;
+        instrumentation_ns: u64;
         faults: Faults;
         model: Settings;
     }
@@ -230,6 +243,9 @@ impl Config {
             truth_capacity: self.truth_capacity as u64,
             reuse_graph_ids: self.reuse_graph_ids.into(),
             failed_waits_are_recorded: self.failed_waits_are_recorded.into(),
+            buffer_request_ns: self.buffer_request_ns,
+            resource_ns: self.resource_ns,
+            instrumentation_ns: self.instrumentation_ns,
             faults: self.faults.raw(),
             model: self
                 .model

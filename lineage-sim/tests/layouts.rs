@@ -245,9 +245,9 @@ fn each_version_writes_the_newest_structure_it_knows() {
         (22, vec![api, external, "Kernel9", "Memcpy5", "MemcpyPtoP4", "Memset4", "Synchronization", "CudaEvent", "Overhead3", "Context2", stream, "GraphTrace2"]),
         (28, vec![api, external, "Kernel9", "Memcpy6", "MemcpyPtoP4", "Memset4", "Synchronization2", "CudaEvent2", "Overhead3", "Context3", stream, "GraphTrace2"]),
         (130_000, vec![api, external, "Kernel10", "Memcpy6", "MemcpyPtoP4", "Memset4", "Synchronization2", "CudaEvent2", "Overhead3", "Context3", stream, "GraphTrace2"]),
-        (130_100, vec![api, external, "Kernel11", "Memcpy6", "MemcpyPtoP4", "Memset4", "Synchronization2", "CudaEvent2", "Overhead3", "Context4", stream, "GraphTrace2", "GraphHostNode", "HostLaunch"]),
-        (130_400, vec![api, external, "Kernel13", "Memcpy7", "MemcpyPtoP4", "Memset5", "Synchronization2", "CudaEvent2", "Overhead3", "Context4", stream, "GraphTrace2", "GraphHostNode", "HostLaunch"]),
-        (130_500, vec![api, external, "Kernel13", "Memcpy7", "MemcpyPtoP4", "Memset5", "Synchronization2", "CudaEvent3", "Overhead3", "Context4", stream, "GraphTrace2", "GraphHostNode", "HostLaunch"]),
+        (130_100, vec![api, external, "Kernel11", "Memcpy6", "MemcpyPtoP4", "Memset4", "Synchronization2", "CudaEvent2", "Overhead3", "Context4", stream, "GraphTrace2", "GraphHostNode", "ComputeEngineCtxSwitch", "HostLaunch"]),
+        (130_400, vec![api, external, "Kernel13", "Memcpy7", "MemcpyPtoP4", "Memset5", "Synchronization2", "CudaEvent2", "Overhead3", "Context4", stream, "GraphTrace2", "GraphHostNode", "ComputeEngineCtxSwitch", "HostLaunch"]),
+        (130_500, vec![api, external, "Kernel13", "Memcpy7", "MemcpyPtoP4", "Memset5", "Synchronization2", "CudaEvent3", "Overhead3", "Context4", stream, "GraphTrace2", "GraphHostNode", "ComputeEngineCtxSwitch", "HostLaunch"]),
     ];
     for (version, expected) in expected {
         assert_eq!(names(version), expected, "{version}");

@@ -12,6 +12,7 @@ use crate::clock::{now_ns, spin_ns};
 use crate::config::config;
 use crate::cupti::activity::{self, Domain};
 use crate::cupti::api::{self, Traced, next_correlation_id};
+use crate::cupti::records::Overhead;
 use crate::faults;
 use crate::handles::Handle;
 use crate::hosts;
@@ -256,6 +257,14 @@ fn trace(
         name: name(described.id),
     };
     let inner = Traced::enter(thread, function, parameters, symbol, call.correlation_id);
+    let cost_ns = config().instrumentation_ns;
+    if cost_ns > 0 && asks_for_work {
+        let overhead = Overhead::begin();
+        spin_ns(cost_ns);
+        if let Some(overhead) = overhead {
+            overhead.instrumentation(thread, call.correlation_id);
+        }
+    }
     let code = run(call);
     inner.exit(thread, code, asks_for_work);
     if let Some(outer) = outer {

@@ -32,6 +32,9 @@ fn nothing() -> RawConfig {
         truth_capacity: 0,
         reuse_graph_ids: 0,
         failed_waits_are_recorded: 0,
+        buffer_request_ns: 0,
+        resource_ns: 0,
+        instrumentation_ns: 0,
         faults: RawFaults::NONE,
         model: Settings::default(),
     }

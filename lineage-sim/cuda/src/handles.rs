@@ -55,6 +55,11 @@ impl<T> Registry<T> {
         write(self.live()).remove(&number(handle))
     }
 
+    /// Every value, in no order.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        read(self.live()).values().cloned().collect()
+    }
+
     /// Removes every value that the condition selects.
     pub(crate) fn remove_where(&self, condition: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut live = write(self.live());

@@ -115,6 +115,13 @@ impl Context {
     }
 }
 
+/// The id of the oldest context of a device, if there is one.
+pub(crate) fn first_context_of(device: u32) -> Option<u32> {
+    let contexts = CONTEXTS.all();
+    let of_device = contexts.iter().filter(|context| context.device == device);
+    of_device.map(|context| context.id).min()
+}
+
 /// How a stream is ordered beside others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamOrder {

@@ -48,7 +48,8 @@ pub use device_time::DeviceTime;
 pub use facts::{Cause, DependencyKind, Facts, HostWait, Limit, WaitSplit};
 pub use host::Host;
 pub use model::{
-    Effect, GraphNode, Memory, Model, OperationKey, Order, StreamKey, StreamOptions, Submission,
+    Absence, Effect, GraphNode, Memory, Model, OperationKey, Order, StreamKey, StreamOptions,
+    Submission,
 };
 pub use settings::{Clock, SETTINGS_HASH, Settings};
 pub use work::{Collective, Condition, Direction, Edge, Footprint, Place, Programmatic, Work};

@@ -22,6 +22,8 @@ pub const STREAM: u32 = 37;
 pub const SYNCHRONIZATION: u32 = 38;
 pub const EXTERNAL_CORRELATION: u32 = 39;
 
+pub const GRAPH_HOST_NODE: u32 = 56;
+pub const CONTEXT_SWITCH: u32 = 57;
 pub const HOST_LAUNCH: u32 = 58;
 
 pub const CUSTOM0: u32 = 3;
@@ -129,6 +131,19 @@ pub enum Record {
         start: u64,
         end: u64,
     },
+    HostNode {
+        correlation: u32,
+        graph: u32,
+        node: u64,
+        start: u64,
+        end: u64,
+    },
+    ContextSwitch {
+        context: u32,
+        at: u64,
+        /// 1: it begins; 2: it has ended.
+        operation: u32,
+    },
     Other(u32),
 }
 
@@ -144,8 +159,9 @@ impl Record {
             | Self::Set { correlation, .. }
             | Self::Synchronization { correlation, .. }
             | Self::Event { correlation, .. }
+            | Self::HostNode { correlation, .. }
             | Self::HostLaunch { correlation, .. } => *correlation,
-            Self::Other(_) => 0,
+            Self::ContextSwitch { .. } | Self::Other(_) => 0,
         }
     }
 }
@@ -354,6 +370,18 @@ pub fn decode(record: *const u8, version: u32) -> Record {
             process: at!(20, u32),
             start: at!(32, u64),
             end: at!(40, u64),
+        },
+        GRAPH_HOST_NODE => Record::HostNode {
+            correlation: at!(16, u32),
+            graph: at!(20, u32),
+            node: at!(24, u64),
+            start: at!(40, u64),
+            end: at!(48, u64),
+        },
+        CONTEXT_SWITCH => Record::ContextSwitch {
+            context: at!(4, u32),
+            at: at!(8, u64),
+            operation: at!(16, u32),
         },
         other => Record::Other(other),
     }

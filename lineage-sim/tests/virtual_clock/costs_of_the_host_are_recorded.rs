@@ -1,6 +1,6 @@
-use lineage_sim::{Cause, Settings, isolated, load};
+use lineage_sim::{Cause, Faults, Settings, isolated, load};
 
-use crate::client::{Cupti, DRIVER, OVERHEAD, Record};
+use crate::client::{self, Cupti, DRIVER, OVERHEAD, Record};
 use crate::config;
 use crate::driver::Driver;
 
@@ -119,6 +119,99 @@ fn calls_that_ask_for_work_may_cost_more() {
             assert_eq!(gpu.now_ns() - begin_ns, 1_000);
             driver.launch(1);
             assert_eq!(gpu.now_ns() - begin_ns, 4_000);
+        },
+    );
+}
+
+/// Kind, duration, and whether it names a call.
+fn own_overheads(records: &[Record]) -> Vec<(u32, u64, bool)> {
+    let of = |record: &Record| match record {
+        Record::Overhead {
+            kind,
+            start,
+            end,
+            correlation,
+            ..
+        } => Some((*kind, end - start, *correlation != 0)),
+        _ => None,
+    };
+    records.iter().filter_map(of).collect()
+}
+
+/// `CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE` 3, `…_CUPTI_INSTRUMENTATION` 2, `…_ACTIVITY_BUFFER_REQUEST` 7, `…_CUPTI_BUFFER_FLUSH` 1, each times 2^16.
+/// The first record asks for a buffer: that of `cuInit`. A flush is recorded in the next buffer.
+#[test]
+fn what_cupti_itself_takes_is_recorded() {
+    isolated(
+        &format!("{NAME}::what_cupti_itself_takes_is_recorded"),
+        || {
+            let config = config(Settings::default())
+                .resource_ns(30_000)
+                .instrumentation_ns(500)
+                .buffer_request_ns(2_000)
+                .faults(Faults::default().flush_takes_ns(7_000));
+            let gpu = load(config).unwrap();
+            let cupti = Cupti::open();
+            cupti.enable(&[DRIVER, OVERHEAD]);
+            let begin_ns = gpu.now_ns();
+            let driver = Driver::open();
+            driver.launch(1);
+            driver.launch(2);
+            let before_flush_ns = gpu.now_ns();
+            assert_eq!(before_flush_ns - begin_ns, 30_000 + 2_000 + 2 * 500);
+            let first = cupti.records();
+            assert_eq!(
+                own_overheads(&first),
+                [
+                    (7 << 16, 2_000, false),
+                    (3 << 16, 30_000, true),
+                    (2 << 16, 500, true),
+                    (2 << 16, 500, true)
+                ]
+            );
+            // The flush, and the buffer that its record needed.
+            assert_eq!(gpu.now_ns() - before_flush_ns, 7_000 + 2_000);
+            let second = cupti.records();
+            assert_eq!(
+                own_overheads(&second),
+                [(1 << 16, 7_000, false), (7 << 16, 2_000, false)]
+            );
+        },
+    );
+}
+
+#[test]
+fn and_what_takes_nothing_is_not() {
+    isolated(&format!("{NAME}::and_what_takes_nothing_is_not"), || {
+        load(config(Settings::default())).unwrap();
+        let cupti = Cupti::open();
+        cupti.enable(&[DRIVER, OVERHEAD]);
+        let driver = Driver::open();
+        driver.launch(1);
+        assert_eq!(own_overheads(&cupti.records()), []);
+        assert_eq!(own_overheads(&cupti.records()), []);
+    });
+}
+
+/// A buffer that is too small for the record about its own request drops that one, and asks no further.
+#[test]
+fn a_buffer_without_room_for_its_own_request_ends_the_matter() {
+    isolated(
+        &format!("{NAME}::a_buffer_without_room_for_its_own_request_ends_the_matter"),
+        || {
+            let gpu = load(config(Settings::default()).buffer_request_ns(2_000)).unwrap();
+            let driver = Driver::open();
+            let cupti = Cupti::open();
+            cupti.enable(&[DRIVER, OVERHEAD]);
+            // Room for the record of a call (40 bytes), not for one of an overhead (56).
+            client::give_buffers_of(48, 0);
+            let begin_ns = gpu.now_ns();
+            driver.launch(1);
+            // For the call; for the record about that; which finds no room there either.
+            assert_eq!(gpu.now_ns() - begin_ns, 2 * 2_000);
+            assert_eq!(client::asked(), 2);
+            assert_eq!(cupti.records().len(), 1);
+            assert_eq!(cupti.dropped(), 1);
         },
     );
 }

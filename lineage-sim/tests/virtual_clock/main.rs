@@ -22,6 +22,7 @@ mod costs_of_the_host_are_recorded;
 mod fences_cost_more_for_threads_that_sleep;
 mod records_tell_of_channels_and_doorbells;
 mod several_devices_are_apart;
+mod switches_to_a_neighbour_are_recorded_since_13_1;
 mod the_model_is_reached_through_the_driver;
 mod the_queue_is_as_worked_out_by_hand;
 mod the_same_seed_gives_the_same_records;

@@ -23,6 +23,8 @@ pub(crate) mod kind {
     pub(crate) const EXTERNAL_CORRELATION: u32 = 39;
     pub(crate) const GRAPH_TRACE: u32 = 51;
     pub(crate) const GRAPH_HOST_NODE: u32 = 56;
+    /// Switches of a device's compute engine between contexts.
+    pub(crate) const CONTEXT_SWITCH: u32 = 57;
     pub(crate) const HOST_LAUNCH: u32 = 58;
 
     /// The highest kind of a version of CUPTI, from the enumeration in its header.

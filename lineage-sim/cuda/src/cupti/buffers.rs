@@ -28,7 +28,7 @@ use crate::config::config;
 use crate::cupti::activity::kind;
 use crate::cupti::client::{self, Client, MOST_CLIENTS};
 use crate::cupti::parameters::{CompleteInfo, RequestInfo};
-use crate::cupti::{records, result};
+use crate::cupti::{overhead, records, result};
 use crate::faults::{self, Counter, faults};
 use crate::sync::lock;
 use crate::threads::{self, ThreadState};
@@ -207,6 +207,8 @@ pub(crate) static REQUESTED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static COMPLETED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
+    /// The record about a request is being written: should that need another buffer, there is no record about it.
+    static REPORTS_REQUEST: Cell<bool> = const { Cell::new(false) };
     static DELIVERING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -233,15 +235,20 @@ impl Sink {
 
     /// The sink for a client's records of a thread.
     pub(crate) fn of(thread: &ThreadState, client: &'static Client) -> Arc<Self> {
-        static GLOBAL: [OnceLock<Arc<Sink>>; MOST_CLIENTS] =
-            [const { OnceLock::new() }; MOST_CLIENTS];
         if is_per_thread() {
             thread.sink(client)
         } else {
-            GLOBAL[client.index]
-                .get_or_init(|| Self::create(client))
-                .clone()
+            Self::of_none(client)
         }
+    }
+
+    /// The sink for a client's records that are no thread's.
+    pub(crate) fn of_none(client: &'static Client) -> Arc<Self> {
+        static GLOBAL: [OnceLock<Arc<Sink>>; MOST_CLIENTS] =
+            [const { OnceLock::new() }; MOST_CLIENTS];
+        GLOBAL[client.index]
+            .get_or_init(|| Self::create(client))
+            .clone()
     }
 
     /// Writes records that are complete, one behind the other. False when they were dropped.
@@ -261,12 +268,32 @@ impl Sink {
         })
     }
 
+    /// Reserves a place; where a buffer was asked for first, and that takes time, its overhead has a record behind that place.
     fn reserve(
         &self,
         bytes: usize,
         records: usize,
         open: usize,
         fill: impl FnOnce(&mut [u8]),
+    ) -> Option<(u64, usize)> {
+        let mut request_ns = None;
+        let reserved = self.reserve_in_new(bytes, records, open, fill, &mut request_ns);
+        if let Some(times_ns) = request_ns
+            && !REPORTS_REQUEST.replace(true)
+        {
+            overhead::buffer_request(self.client, self, times_ns);
+            REPORTS_REQUEST.set(false);
+        }
+        reserved
+    }
+
+    fn reserve_in_new(
+        &self,
+        bytes: usize,
+        records: usize,
+        open: usize,
+        fill: impl FnOnce(&mut [u8]),
+        request_ns: &mut Option<[u64; 2]>,
     ) -> Option<(u64, usize)> {
         if faults().other_tool == abi::OTHER_TOOL_TAKES_BUFFERS {
             // They are that tool's now.
@@ -283,7 +310,7 @@ impl Sink {
                 buffers.set_aside(full);
             }
             drop(buffers);
-            let Some(new) = request(self.client) else {
+            let Some(new) = request(self.client, request_ns) else {
                 self.client.delivery.count_dropped(records);
                 return None;
             };
@@ -344,13 +371,15 @@ impl Slot {
     }
 }
 
-/// Asks a client for a buffer.
-fn request(client: &'static Client) -> Option<Buffer> {
+/// Asks a client for a buffer. From when to when, if that took CUPTI time.
+fn request(client: &'static Client, request_ns: &mut Option<[u64; 2]>) -> Option<Buffer> {
     static REQUESTS: Counter = Counter::new();
     let functions = (*lock(&client.delivery.functions))?;
     if faults::hits(faults().null_buffer_every_nth, REQUESTS.next()) {
         return None;
     }
+    let cost_ns = config().buffer_request_ns;
+    let start_ns = (cost_ns > 0).then(|| client.clock.stamp_ns());
     let (mut memory, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
     threads::in_callback(|| match functions {
         // SAFETY: the client registered the function for this; the pointers live during the call.
@@ -370,6 +399,10 @@ fn request(client: &'static Client) -> Option<Buffer> {
             }
         }
     });
+    if let Some(start_ns) = start_ns {
+        clock::spin_ns(cost_ns);
+        *request_ns = Some([start_ns, client.clock.stamp_ns()]);
+    }
     if memory.is_null() {
         return None;
     }
@@ -434,6 +467,8 @@ pub(crate) fn flush_all(force: bool) -> Result<(), u32> {
     if DELIVERING.with(Cell::get) || !is_registered {
         return Err(result::INVALID_OPERATION);
     }
+    let takes_time = faults().flush_takes_ns > 0;
+    let overhead = takes_time.then(records::Overhead::begin).flatten();
     let delivery = lock(&DELIVERY);
     deliver(worker::take());
     let sinks = lock(&SINKS).clone();
@@ -451,6 +486,9 @@ pub(crate) fn flush_all(force: bool) -> Result<(), u32> {
     drop(sinks);
     faults::slow_flush();
     drop(delivery);
+    if let Some(overhead) = overhead {
+        ThreadState::with(|thread| overhead.flush(thread));
+    }
     forget_unused_sinks();
     Ok(())
 }

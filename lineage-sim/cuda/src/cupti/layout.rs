@@ -263,6 +263,11 @@ records! {
         START = "start" 40;
         END = "end" 48;
     }
+    context_switch: ["ComputeEngineCtxSwitch" 24 since CUDA_13_1] {
+        CONTEXT_ID = "contextId" 4;
+        TIMESTAMP = "timestamp" 8;
+        OPERATION = "operationType" 16;
+    }
     host_launch: ["HostLaunch" 48 since CUDA_13_1] {
         STREAM_ID = "streamId" 4;
         CONTEXT_ID = "contextId" 8;

@@ -1,8 +1,13 @@
 //! Records of what held up a call.
 
+use std::sync::atomic::Ordering;
+
+use crate::clock;
 use crate::cupti::activity::{self, kind};
+use crate::cupti::buffers::Sink;
+use crate::cupti::client::Client;
 use crate::cupti::layout::overhead;
-use crate::cupti::records::{CHANNEL_COMPUTE, for_each_client, thread_id};
+use crate::cupti::records::{CHANNEL_COMPUTE, for_each_client, size_of_kind, thread_id};
 use crate::cupti::time::{self, Stamp};
 use crate::cupti::writer::Writer;
 use crate::threads::ThreadState;
@@ -14,8 +19,12 @@ pub(crate) struct Overhead {
 
 /// `CUpti_ActivityOverheadKind`.
 const COMPILER: u32 = 1;
+const BUFFER_FLUSH: u32 = 1 << 16;
+const INSTRUMENTATION: u32 = 2 << 16;
+const RESOURCE: u32 = 3 << 16;
 const LAZY_LOADING: u32 = 5 << 16;
 const COMMAND_BUFFER_FULL: u32 = 6 << 16;
+const BUFFER_REQUEST: u32 = 7 << 16;
 
 /// `CUPTI_ACTIVITY_OBJECT_THREAD`.
 const OBJECT_THREAD: u32 = 2;
@@ -49,6 +58,21 @@ impl Overhead {
         self.write(thread, correlation_id, COMMAND_BUFFER_FULL, Some(data));
     }
 
+    /// CUPTI prepared for a new context.
+    pub(crate) fn resource(self, thread: &ThreadState, correlation_id: u32) {
+        self.write(thread, correlation_id, RESOURCE, None);
+    }
+
+    /// CUPTI's own part of a call.
+    pub(crate) fn instrumentation(self, thread: &ThreadState, correlation_id: u32) {
+        self.write(thread, correlation_id, INSTRUMENTATION, None);
+    }
+
+    /// CUPTI handed buffers back, on the calling thread.
+    pub(crate) fn flush(self, thread: &ThreadState) {
+        self.write(thread, 0, BUFFER_FLUSH, None);
+    }
+
     /// `channel`: `CUpti_ActivityOverheadCommandBufferFullData`, channel and its kind.
     fn write(
         self,
@@ -58,32 +82,66 @@ impl Overhead {
         channel: Option<[u32; 2]>,
     ) {
         let end = time::stamp();
-        for_each_client(thread, kind::OVERHEAD, |client, sink, bytes| {
+        for_each_client(thread, kind::OVERHEAD, |client, sink, _| {
             let (Some(start_ns), Some(end_ns)) = (self.start.get(client), end.get(client)) else {
                 return;
             };
-            let data = match channel {
-                // Before 12.4 records have no place for it.
-                Some(channel) if bytes > overhead::OVERHEAD_DATA => allocate(channel),
-                _ => std::ptr::null_mut(),
-            };
-            let is_written = sink.write(bytes, 1, |place| {
-                let mut writer = Writer(place);
-                writer.u32(0, kind::OVERHEAD);
-                writer.u32(overhead::OVERHEAD_KIND, overhead_kind);
-                writer.u32(overhead::OBJECT_KIND, OBJECT_THREAD);
-                writer.u32(overhead::OBJECT_PROCESS_ID, std::process::id());
-                writer.u32(overhead::OBJECT_THREAD_ID, thread_id(thread, client));
-                writer.u64(overhead::START, *start_ns);
-                writer.u64(overhead::END, *end_ns);
-                writer.u32(overhead::CORRELATION_ID, correlation_id);
-                writer.u64(overhead::OVERHEAD_DATA, data.expose_provenance() as u64);
-            });
-            if !is_written {
-                // SAFETY: null, or from `malloc`; and no client will free it.
-                unsafe { libc::free(data.cast()) };
-            }
+            let times_ns = [*start_ns, *end_ns];
+            let thread_id = thread_id(thread, client);
+            write(
+                &sink,
+                thread_id,
+                times_ns,
+                correlation_id,
+                overhead_kind,
+                channel,
+            );
         });
+    }
+}
+
+/// A client was asked for a buffer. The record is that client's only, and not of a call.
+pub(crate) fn buffer_request(client: &Client, sink: &Sink, times_ns: [u64; 2]) {
+    if client.recording.has(kind::OVERHEAD) {
+        let thread_id = match client.recording.thread_id_type.load(Ordering::Acquire) {
+            0 => clock::pthread_id(),
+            _ => clock::thread_id(),
+        };
+        write(sink, thread_id, times_ns, 0, BUFFER_REQUEST, None);
+    }
+}
+
+fn write(
+    sink: &Sink,
+    thread_id: u32,
+    [start_ns, end_ns]: [u64; 2],
+    correlation_id: u32,
+    overhead_kind: u32,
+    channel: Option<[u32; 2]>,
+) {
+    let Some(bytes) = size_of_kind(kind::OVERHEAD) else {
+        return;
+    };
+    let data = match channel {
+        // Before 12.4 records have no place for it.
+        Some(channel) if bytes > overhead::OVERHEAD_DATA => allocate(channel),
+        _ => std::ptr::null_mut(),
+    };
+    let is_written = sink.write(bytes, 1, |place| {
+        let mut writer = Writer(place);
+        writer.u32(0, kind::OVERHEAD);
+        writer.u32(overhead::OVERHEAD_KIND, overhead_kind);
+        writer.u32(overhead::OBJECT_KIND, OBJECT_THREAD);
+        writer.u32(overhead::OBJECT_PROCESS_ID, std::process::id());
+        writer.u32(overhead::OBJECT_THREAD_ID, thread_id);
+        writer.u64(overhead::START, start_ns);
+        writer.u64(overhead::END, end_ns);
+        writer.u32(overhead::CORRELATION_ID, correlation_id);
+        writer.u64(overhead::OVERHEAD_DATA, data.expose_provenance() as u64);
+    });
+    if !is_written {
+        // SAFETY: null, or from `malloc`; and no client will free it.
+        unsafe { libc::free(data.cast()) };
     }
 }
 

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lineage_sim_model::Absence;
+
 use crate::config::config;
 use crate::cupti::activity::{Domain, kind};
 use crate::cupti::buffers::{Sink, Slot};
 use crate::cupti::client::{self, Client};
-use crate::cupti::layout::{self, api, context, cuda_event, external, stream, synchronization};
+use crate::cupti::layout::{
+    self, api, context, context_switch, cuda_event, external, stream, synchronization,
+};
 use crate::cupti::time::Stamp;
 use crate::cupti::writer::Writer;
 use crate::faults::{CallRecordFault, faults};
@@ -48,6 +52,7 @@ pub(crate) fn size_in_version(of: u32, version: u32) -> Option<usize> {
         kind::EXTERNAL_CORRELATION => &external::RECORD,
         kind::GRAPH_TRACE => &layout::graph_trace::RECORD,
         kind::GRAPH_HOST_NODE => &layout::graph_host_node::RECORD,
+        kind::CONTEXT_SWITCH => &layout::context_switch::RECORD,
         kind::HOST_LAUNCH => &layout::host_launch::RECORD,
         _ => return None,
     };
@@ -192,6 +197,38 @@ pub(crate) fn write_context(
             writer.u64(context::PROCESS_ID, u64::from(std::process::id()));
         });
     });
+}
+
+/// The context that a neighbour is said to have: no record tells of it.
+const NEIGHBOUR_CONTEXT_ID: u32 = 0x4000_0000;
+
+/// A neighbour had a device, and a context of this process has it again: the begin and the end of both switches.
+pub(crate) fn write_absence(absence: &Absence, context_id: u32) {
+    for client in client::all() {
+        if !client.recording.has(kind::CONTEXT_SWITCH) {
+            continue;
+        }
+        let Some(bytes) = size_of_kind(kind::CONTEXT_SWITCH) else {
+            continue;
+        };
+        let sink = Sink::of_none(client);
+        for (context_id, times_ns) in [
+            (NEIGHBOUR_CONTEXT_ID, absence.leaves_ns),
+            (context_id, absence.returns_ns),
+        ] {
+            // CUPTI_COMPUTE_ENGINE_CTX_SWITCH_OPERATION_START and END
+            for (operation, at_ns) in (1..).zip(times_ns) {
+                let at_ns = client.clock.of_device_ns(absence.device, at_ns);
+                let _ = sink.write(bytes, 1, |place| {
+                    let mut writer = Writer(place);
+                    writer.u32(0, kind::CONTEXT_SWITCH);
+                    writer.u32(context_switch::CONTEXT_ID, context_id);
+                    writer.u64(context_switch::TIMESTAMP, at_ns);
+                    writer.u32(context_switch::OPERATION, operation);
+                });
+            }
+        }
+    }
 }
 
 pub(crate) fn write_stream(

@@ -108,6 +108,7 @@ fn device() -> MutexGuard<'static, Device> {
             read: memory::read_value,
             write: memory::write_value,
         });
+        model.watch_absences();
         Mutex::new(Device {
             model,
             asleep: false,

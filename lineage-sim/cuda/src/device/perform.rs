@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
-use lineage_sim_model::{Effect, Facts, GraphNode};
+use lineage_sim_model::{Absence, Effect, Facts, GraphNode};
 
 use crate::clock::now_ns;
 use crate::config::is_virtual;
+use crate::cupti::records;
 use crate::graph::launch;
 use crate::sync::lock;
-use crate::{memory, threads};
+use crate::{memory, objects, threads};
 
 use super::{COMPLETED, DONE, Device, Goal, HostFunction, Item, device};
 
@@ -51,10 +52,13 @@ fn performer() -> MutexGuard<'static, ()> {
 /// One effect, if one is due.
 fn step(until_ns: u64) -> bool {
     let mut device = device();
-    let Some(effect) = device.model.poll(until_ns) else {
+    let effect = device.model.poll(until_ns);
+    let absences = device.model.take_absences();
+    drop(device);
+    absences.iter().for_each(write_absence);
+    let Some(effect) = effect else {
         return false;
     };
-    drop(device);
     let answer = threads::as_device(|| perform(effect));
     give(&mut super::device(), answer);
     true
@@ -73,16 +77,25 @@ pub(super) fn all_until_now(
         {
             effects.push(effect);
         }
-        if effects.is_empty() {
+        let absences = device.model.take_absences();
+        if effects.is_empty() && absences.is_empty() {
             return device;
         }
         drop(device);
+        absences.iter().for_each(write_absence);
         answers.extend(effects.drain(..).map(perform));
         device = super::device();
         for answer in answers.drain(..) {
             give(&mut device, answer);
         }
         device.notify();
+    }
+}
+
+/// Writes down that a neighbour had a device, if this process has a context there.
+fn write_absence(absence: &Absence) {
+    if let Some(context_id) = objects::first_context_of(absence.device) {
+        records::write_absence(absence, context_id);
     }
 }
 

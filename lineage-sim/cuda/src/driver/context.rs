@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::call::{Asks, Call};
+use crate::clock::spin_ns;
+use crate::config::config;
 use crate::cupti::activity::{self, kind};
 use crate::cupti::records::{self, Synchronization, SynchronizationRecord};
 use crate::cupti::time::{self, Stamp};
@@ -35,6 +37,14 @@ fn create(call: &Call<'_>, place: Out<Handle>, flags: u32, device: c_int) -> Res
 
 fn open(call: &Call<'_>, device: u32, flags: u32) -> Arc<Context> {
     let context = Context::create(device, flags);
+    let cost_ns = config().resource_ns;
+    if cost_ns > 0 && activity::is_active() {
+        let overhead = records::Overhead::begin();
+        spin_ns(cost_ns);
+        if let Some(overhead) = overhead {
+            overhead.resource(call.thread, call.device_correlation_id());
+        }
+    }
     if activity::is_enabled(kind::CONTEXT) {
         records::write_context(call.thread, context.id, device, context.default_stream.id);
     }

@@ -57,6 +57,20 @@ pub(super) struct Compute {
     /// Nothing is placed since then: the neighbour has it, or is about to.
     blocked_since_ns: Option<u64>,
     blocked_ns: u64,
+    /// Absences that are over, for who watches them.
+    absences: Vec<Absence>,
+}
+
+/// A neighbour had a device's compute engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Absence {
+    /// The device.
+    pub device: u32,
+    /// When the switch to the neighbour began, and when it had ended.
+    pub leaves_ns: [u64; 2],
+    /// When the switch back began, and when it had ended.
+    pub returns_ns: [u64; 2],
 }
 
 impl Compute {
@@ -75,6 +89,7 @@ impl Compute {
             away_ns: 0,
             blocked_since_ns: None,
             blocked_ns: 0,
+            absences: Vec::new(),
         }
     }
 
@@ -363,6 +378,18 @@ impl<P> Model<P> {
         self.end(cohort.key, now_ns);
     }
 
+    /// From now on absences are kept until they are taken.
+    pub fn watch_absences(&mut self) {
+        self.watches_absences = true;
+    }
+
+    /// The neighbour's slices that have ended since this was asked last, if they are watched.
+    pub fn take_absences(&mut self) -> Vec<Absence> {
+        let all = self.compute.iter_mut();
+        all.flat_map(|compute| std::mem::take(&mut compute.absences))
+            .collect()
+    }
+
     /// The first slice of this process.
     pub(super) fn start_slices(&mut self, device: usize) {
         if self.settings.time_slice_ns > 0 && self.settings.neighbour_slice_ns > 0 {
@@ -391,7 +418,16 @@ impl<P> Model<P> {
                 compute.slice = Some((now_ns + gone_ns, Slice::Again));
             }
             Slice::Again => {
-                compute.away_ns += now_ns - compute.away_since_ns.take().unwrap_or(now_ns);
+                let since_ns = compute.away_since_ns.take().unwrap_or(now_ns);
+                compute.away_ns += now_ns - since_ns;
+                if self.watches_absences {
+                    let switch_ns = settings.context_switch_ns;
+                    compute.absences.push(Absence {
+                        device: device as u32,
+                        leaves_ns: [since_ns, since_ns + switch_ns],
+                        returns_ns: [now_ns - switch_ns, now_ns],
+                    });
+                }
                 compute.blocked_ns += now_ns - compute.blocked_since_ns.take().unwrap_or(now_ns);
                 compute.changed = true;
                 compute.slice = Some((now_ns + settings.time_slice_ns, Slice::Over));

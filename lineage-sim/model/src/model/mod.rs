@@ -21,6 +21,7 @@ use crate::facts::{Facts, HostWait};
 use crate::settings::Settings;
 use crate::work::Work;
 use channel::Channel;
+pub use compute::Absence;
 use compute::Compute;
 use copy_engine::CopyEngines;
 use dependency::Edges;
@@ -224,6 +225,7 @@ pub struct Model<P = ()> {
     sequence: u64,
     /// Programmatic launches so far, for the seeded choice of which overlap.
     programmatic: u64,
+    watches_absences: bool,
 }
 
 /// Whether an effect is a beginning or an end.
@@ -266,6 +268,7 @@ impl<P> Model<P> {
             unanswered: 0,
             sequence: 0,
             programmatic: 0,
+            watches_absences: false,
         };
         for _ in 0..devices * settings.channels as usize {
             model.channels.push(Some(Channel::default()));
