@@ -110,17 +110,6 @@ impl Driver {
         ))
     }
 
-    /// A graph of one kernel, captured on the driver's stream.
-    pub fn captured_launch(&self) -> Handle {
-        let begun = call!(self.library, "cuStreamBeginCapture_v2"(self.stream => Handle, 0 => u32));
-        assert_eq!(begun, 0);
-        self.launch(1);
-        let mut graph = std::ptr::null_mut();
-        let ended = call!(self.library, "cuStreamEndCapture"(self.stream => Handle, &mut graph => *mut Handle));
-        assert_eq!(ended, 0);
-        graph
-    }
-
     pub fn synchronize(&self) {
         assert_eq!(
             call!(self.library, "cuStreamSynchronize"(self.stream => Handle)),

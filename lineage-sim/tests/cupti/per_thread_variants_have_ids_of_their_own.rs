@@ -10,6 +10,17 @@ const NAME: &str = "per_thread_variants_have_ids_of_their_own";
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
 
+/// A graph of one kernel.
+fn captured_launch(driver: &Driver) -> Handle {
+    let begun = call!(driver.library, "cuStreamBeginCapture_v2"(driver.stream => Handle, 0 => u32));
+    assert_eq!(begun, 0);
+    driver.launch(1);
+    let mut graph = std::ptr::null_mut();
+    let ended = call!(driver.library, "cuStreamEndCapture"(driver.stream => Handle, &mut graph => *mut Handle));
+    assert_eq!(ended, 0);
+    graph
+}
+
 /// Calls both variants of a function with these arguments.
 macro_rules! both {
     ($library:expr, $plain:literal, $variant:literal, $arguments:tt) => {
@@ -31,7 +42,7 @@ fn of_the_calls_that_order_work() {
             call!(library, "cuEventCreate"(&mut event => *mut Handle, 2 => u32)),
             0
         );
-        let graph = driver.captured_launch();
+        let graph = captured_launch(&driver);
         let mut exec: Handle = std::ptr::null_mut();
         let made = call!(library, "cuGraphInstantiateWithFlags"(&mut exec => *mut Handle, graph => Handle, 0 => u64));
         assert_eq!(made, 0);

@@ -1,8 +1,8 @@
-use lineage_sim::{DependencyKind, isolated};
+use lineage_sim::{Cause, DependencyKind, Settings, isolated};
 
 use crate::call;
 use crate::driver::{Driver, Handle};
-use crate::program::virtual_gpu;
+use crate::program::{virtual_gpu, virtual_gpu_with};
 
 const NAME: &str = "a_capture_is_replayed_as_often_as_launched";
 
@@ -167,6 +167,37 @@ fn several_threads_capture_on_their_own_streams_at_once() {
                 let captured = truth.call(captured.expect("it was captured")).unwrap();
                 assert_eq!(captured.thread_id, operation.thread_id);
             }
+        },
+    );
+}
+
+/// 1 µs for a call, 2 more where it asks for work, and 0.5 for each of three nodes: a launch takes 4.5, the first kernel starts when it is queued then,
+/// and the truth says that the host was why. An instantiation takes 1.
+#[test]
+fn a_launch_takes_host_time_for_each_node() {
+    isolated(
+        &format!("{NAME}::a_launch_takes_host_time_for_each_node"),
+        || {
+            let settings = Settings::default()
+                .call_ns(1_000)
+                .work_call_ns(2_000)
+                .graph_node_ns(500);
+            let gpu = virtual_gpu_with(settings);
+            let driver = Driver::open();
+            let graph = driver.captured(&[1, 2, 3]);
+            let begin_ns = gpu.now_ns();
+            let exec = driver.instantiate(graph);
+            assert_eq!(gpu.now_ns() - begin_ns, 1_000);
+            let begin_ns = gpu.now_ns();
+            driver.launch_graph(exec, driver.stream);
+            assert_eq!(gpu.now_ns() - begin_ns, 1_000 + 2_000 + 3 * 500);
+            driver.synchronize();
+            let truth = gpu.truth();
+            let call = truth.calls.last().unwrap();
+            assert_eq!(call.end_ns - call.start_ns, 4_500);
+            let first = &truth.operations[0];
+            assert_eq!(first.start_ns - call.start_ns, 4_500);
+            assert_eq!(first.waits.of(Cause::Host), 4_500);
         },
     );
 }

@@ -1,6 +1,7 @@
 use lineage_sim::{DependencyKind, isolated};
 
-use crate::driver::Driver;
+use crate::call;
+use crate::driver::{Driver, Handle};
 use crate::program::virtual_gpu;
 
 const NAME: &str = "branches_overlap_and_join";
@@ -74,4 +75,60 @@ fn a_fork_goes_across_threads() {
         let captured = truth.call(node.capture_call_ordinal.unwrap()).unwrap();
         assert_ne!(captured.thread_id, truth.operations[0].thread_id);
     });
+}
+
+/// `CU_STREAM_ADD_CAPTURE_DEPENDENCIES` 0 and `…_SET_…` 1. A node that the program added itself: the next one is behind both; then a set puts
+/// the one after that behind the first only. 10 µs each: 1 and 9 at 0, 2 at 10, 3 at 10.
+#[test]
+fn what_the_next_node_is_behind_can_be_changed() {
+    isolated(
+        &format!("{NAME}::what_the_next_node_is_behind_can_be_changed"),
+        || {
+            let gpu = virtual_gpu();
+            let driver = Driver::open();
+            let library = &driver.library;
+            assert_eq!(driver.begin_capture(driver.stream, 0), 0);
+            driver.launch(1);
+            let (mut status, mut id, mut graph) = (9_u32, 0_u64, std::ptr::null_mut());
+            let (mut list, mut count) = (std::ptr::null::<Handle>(), 0_usize);
+            let asked = call!(library, "cuStreamGetCaptureInfo_v2"(
+                driver.stream => Handle, &mut status => *mut u32, &mut id => *mut u64, &mut graph => *mut Handle,
+                &mut list => *mut *const Handle, &mut count => *mut usize,
+            ));
+            assert_eq!((asked, status, count), (0, 1, 1));
+            // SAFETY: the answer has one node.
+            let first = unsafe { list.read() };
+            let own = driver.add_kernel(graph, &[], 9);
+            let update = |node: Handle, flags: u32| {
+                call!(library, "cuStreamUpdateCaptureDependencies"(
+                    driver.stream => Handle, &node => *const Handle, 1 => usize, flags => u32,
+                ))
+            };
+            assert_eq!(update(own, 0), 0);
+            driver.launch(2);
+            assert_eq!(update(first, 1), 0);
+            driver.launch(3);
+            // No such flag; a node of another graph; a stream that does not capture (CUDA_ERROR_ILLEGAL_STATE 401).
+            assert_eq!(update(first, 2), 1);
+            let stranger = driver.add_kernel(driver.new_graph(), &[], 1);
+            assert_eq!(update(stranger, 0), 1);
+            let side = driver.new_stream();
+            let elsewhere = call!(library, "cuStreamUpdateCaptureDependencies"(
+                side => Handle, &first => *const Handle, 1 => usize, 0 => u32,
+            ));
+            assert_eq!(elsewhere, 401);
+            let exec = driver.instantiate(driver.end_capture(driver.stream).unwrap());
+            driver.launch_graph(exec, driver.stream);
+            driver.synchronize();
+            let operations = gpu.truth().operations;
+            let begin_ns = operations.iter().map(|one| one.start_ns).min().unwrap();
+            let mut starts: Vec<_> = operations
+                .iter()
+                .map(|one| (one.label.unwrap(), one.start_ns - begin_ns))
+                .collect();
+            starts.sort_unstable();
+            assert_eq!(starts, [(1, 0), (2, 10_000), (3, 10_000), (9, 0)]);
+            assert_eq!(driver.edges(graph).len(), 3, "9 to 2, 1 to 2, 1 to 3");
+        },
+    );
 }

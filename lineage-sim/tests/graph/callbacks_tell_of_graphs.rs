@@ -3,22 +3,28 @@ use std::sync::Mutex;
 
 use lineage_sim::{Config, CuptiVersion, isolated, load};
 
+use crate::build::SetParams;
 use crate::call;
 use crate::client::{Callback, CallbackData, Cupti};
 use crate::driver::{Driver, Handle};
+use crate::program::nothing;
 
 const NAME: &str = "callbacks_tell_of_graphs";
 
 /// `CUpti_CallbackIdResource`.
 const GRAPH_CREATED: u32 = 9;
 const GRAPH_DESTROY_STARTING: u32 = 10;
+const NODE_CREATE_STARTING: u32 = 12;
 const NODE_CREATED: u32 = 13;
+const NODE_DESTROY_STARTING: u32 = 14;
 const DEPENDENCY_CREATED: u32 = 15;
+const DEPENDENCY_DESTROY_STARTING: u32 = 16;
 const EXEC_CREATE_STARTING: u32 = 17;
 const EXEC_CREATED: u32 = 18;
 const EXEC_DESTROY_STARTING: u32 = 19;
 const NODE_CLONED: u32 = 20;
 const NODE_UPDATED: u32 = 22;
+const NODE_SET_PARAMS: u32 = 23;
 
 /// `CUpti_GraphData`, behind `CUpti_ResourceData::resourceDescriptor`.
 #[repr(C)]
@@ -167,6 +173,101 @@ fn of_updates_in_13_5() {
     isolated(&format!("{NAME}::of_updates_in_13_5"), || {
         updates(CuptiVersion::V13_5, 2);
     });
+}
+
+/// What a program with nodes of two types is told, from beginning to end. `kernel` and `set`: whether updates of such nodes are told.
+fn whole_life(version: CuptiVersion, kernel: bool, set: bool) {
+    load(Config::default().cupti_version(version)).unwrap();
+    let driver = Driver::open();
+    let library = &driver.library;
+    let cupti = Cupti::open();
+    let subscriber = cupti.subscribe(note as Callback).unwrap();
+    let memory = driver.allocate(64);
+    let enabled =
+        call!(cupti.library, "cuptiEnableDomain"(1 => u32, subscriber => *mut c_void, 3 => u32));
+    assert_eq!(enabled, 0);
+    let take = || ids(&seen());
+    let params = |value: u32| SetParams {
+        to: memory,
+        pitch: 0,
+        value,
+        element_bytes: 4,
+        width: 16,
+        height: 1,
+    };
+    let graph = driver.new_graph();
+    assert_eq!(take(), [GRAPH_CREATED]);
+    let first = driver.add_kernel(graph, &[], 1);
+    assert_eq!(take(), [NODE_CREATE_STARTING, NODE_CREATED]);
+    let (mut second, set_params) = (nothing(), params(1));
+    let added = call!(library, "cuGraphAddMemsetNode"(
+        &mut second => *mut Handle, graph => Handle, &first => *const Handle, 1 => usize,
+        &set_params => *const SetParams, driver.context => Handle,
+    ));
+    assert_eq!(added, 0);
+    assert_eq!(
+        take(),
+        [NODE_CREATE_STARTING, NODE_CREATED, DEPENDENCY_CREATED]
+    );
+    let removed = call!(library, "cuGraphRemoveDependencies"(graph => Handle, &first => *const Handle, &second => *const Handle, 1 => usize));
+    assert_eq!(removed, 0);
+    assert_eq!(take(), [DEPENDENCY_DESTROY_STARTING]);
+    let third = driver.add_kernel(graph, &[], 3);
+    let _ = take();
+    assert_eq!(call!(library, "cuGraphDestroyNode"(third => Handle)), 0);
+    let destroyed = seen();
+    assert_eq!(ids(&destroyed), [NODE_DESTROY_STARTING]);
+    assert_eq!(destroyed[0].1.node, third as usize);
+    let exec = driver.instantiate(graph);
+    let of_node = [NODE_CREATE_STARTING, NODE_CREATED, NODE_CLONED];
+    let made = [
+        &[EXEC_CREATE_STARTING][..],
+        &of_node,
+        &of_node,
+        &[EXEC_CREATED],
+    ]
+    .concat();
+    assert_eq!(take(), made);
+
+    // Parameters of one exec's nodes: a kernel's, a set's.
+    let when = |told: bool, id: u32| if told { vec![id] } else { vec![] };
+    assert_eq!(driver.set_label_in(exec, first, 9), 0);
+    assert_eq!(take(), when(kernel, NODE_SET_PARAMS));
+    let set_params = params(2);
+    let changed = call!(library, "cuGraphExecMemsetNodeSetParams"(
+        exec => Handle, second => Handle, &set_params => *const SetParams, driver.context => Handle,
+    ));
+    assert_eq!(changed, 0);
+    assert_eq!(take(), when(set, NODE_SET_PARAMS));
+    // All of them at once: by the template itself.
+    let mut info = [9_u64; 3];
+    let updated = call!(library, "cuGraphExecUpdate_v2"(exec => Handle, graph => Handle, info.as_mut_ptr() => *mut u64));
+    assert_eq!(updated, 0);
+    let both = [when(kernel, NODE_UPDATED), when(set, NODE_UPDATED)].concat();
+    assert_eq!(take(), both);
+    assert_eq!(call!(library, "cuGraphExecDestroy"(exec => Handle)), 0);
+    assert_eq!(call!(library, "cuGraphDestroy"(graph => Handle)), 0);
+    assert_eq!(take(), [EXEC_DESTROY_STARTING, GRAPH_DESTROY_STARTING]);
+}
+
+macro_rules! whole_lives {
+    ($($name:ident: $version:ident, $kernel:literal, $set:literal;)+) => { $(
+        #[test]
+        fn $name() {
+            isolated(concat!("callbacks_tell_of_graphs::", stringify!($name)), || {
+                whole_life(CuptiVersion::$version, $kernel, $set);
+            });
+        }
+    )+ };
+}
+whole_lives! {
+    a_whole_life_in_12_0: V12_0, false, false;
+    a_whole_life_in_12_4: V12_4, false, false;
+    a_whole_life_in_12_9: V12_9, false, false;
+    a_whole_life_in_13_0: V13_0, true, false;
+    a_whole_life_in_13_1: V13_1, true, false;
+    a_whole_life_in_13_4: V13_4, true, true;
+    a_whole_life_in_13_5: V13_5, true, true;
 }
 
 /// The ids of a template, its exec, and its exec after that one is gone.

@@ -117,3 +117,49 @@ fn parameters_are_set_and_nodes_disabled_in_one_exec_only() {
         },
     );
 }
+
+/// A child of another exec's shape takes its place; one of another shape is refused, and changes nothing.
+#[test]
+fn a_child_is_exchanged_for_one_of_its_shape() {
+    isolated(
+        &format!("{NAME}::a_child_is_exchanged_for_one_of_its_shape"),
+        || {
+            let gpu = virtual_gpu();
+            let driver = Driver::open();
+            let library = &driver.library;
+            let graph = driver.new_graph();
+            let before = driver.add_kernel(graph, &[], 1);
+            let mut child = nothing();
+            let of = driver.captured(&[2, 3]);
+            let added = call!(library, "cuGraphAddChildGraphNode"(
+                &mut child => *mut Handle, graph => Handle, &before => *const Handle, 1 => usize, of => Handle,
+            ));
+            assert_eq!(added, 0);
+            let exec = driver.instantiate(graph);
+            let exchange = |node: Handle, of: Handle| call!(library, "cuGraphExecChildGraphNodeSetParams"(exec => Handle, node => Handle, of => Handle));
+            assert_eq!(exchange(child, driver.captured(&[7])), 1, "one node fewer");
+            assert_eq!(
+                exchange(before, driver.captured(&[7, 8])),
+                1,
+                "that is no child"
+            );
+            driver.launch_graph(exec, driver.stream);
+            let other = driver.captured(&[7, 8]);
+            assert_eq!(exchange(child, other), 0);
+            driver.launch_graph(exec, driver.stream);
+            driver.synchronize();
+            assert_eq!(labels(&gpu), [1, 2, 3, 1, 7, 8]);
+            let nodes: Vec<_> = gpu
+                .truth()
+                .operations
+                .iter()
+                .map(|one| one.graph.unwrap())
+                .collect();
+            assert_eq!(nodes[1].node_id, nodes[4].node_id, "the exec's nodes stay");
+            assert_eq!(
+                nodes[4].source_node_id,
+                driver.node_id(driver.nodes(other)[0])
+            );
+        },
+    );
+}

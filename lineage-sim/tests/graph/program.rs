@@ -94,6 +94,19 @@ impl Driver {
         nodes
     }
 
+    /// Edges of a graph, by both ends.
+    pub fn edges(&self, graph: Handle) -> Vec<(Handle, Handle)> {
+        let mut count = 0;
+        let ask = |from: *mut Handle, to: *mut Handle, count: &mut usize| call!(self.library, "cuGraphGetEdges"(graph => Handle, from => *mut Handle, to => *mut Handle, count => *mut usize));
+        assert_eq!(
+            ask(std::ptr::null_mut(), std::ptr::null_mut(), &mut count),
+            0
+        );
+        let (mut from, mut to) = (vec![nothing(); count], vec![nothing(); count]);
+        assert_eq!(ask(from.as_mut_ptr(), to.as_mut_ptr(), &mut count), 0);
+        from.into_iter().zip(to).collect()
+    }
+
     /// The id of a graph, an exec or a node, by the driver's own function.
     pub fn graph_id(&self, graph: Handle) -> u32 {
         let mut id = 0;

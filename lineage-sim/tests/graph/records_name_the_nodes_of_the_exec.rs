@@ -1,7 +1,7 @@
 use lineage_sim::{Config, CuptiVersion, isolated, load};
 
 use crate::call;
-use crate::client::{Cupti, DRIVER, Record};
+use crate::client::{CONCURRENT_KERNEL, Cupti, DRIVER, GRAPH_HOST_NODE, HOST_LAUNCH, Record};
 use crate::driver::{Driver, Handle};
 
 const NAME: &str = "records_name_the_nodes_of_the_exec";
@@ -226,4 +226,74 @@ fn a_graph_launch_is_one_call() {
             .count();
         assert_eq!(launches, 2);
     });
+}
+
+unsafe extern "C" fn do_nothing(_: *mut std::ffi::c_void) {}
+
+/// Between two kernels: its record names the exec's node and the launch's call, and its end bounds the second kernel's start.
+#[test]
+fn host_nodes_have_records_since_13_1() {
+    isolated(
+        &format!("{NAME}::host_nodes_have_records_since_13_1"),
+        || {
+            load(Config::default().cupti_version(CuptiVersion::V13_1)).unwrap();
+            let driver = Driver::open();
+            let cupti = Cupti::open();
+            cupti.enable(&[DRIVER, GRAPH_HOST_NODE, HOST_LAUNCH, CONCURRENT_KERNEL]);
+            assert_eq!(driver.begin_capture(driver.stream, 0), 0);
+            driver.launch(1);
+            type HostFunction = unsafe extern "C" fn(*mut std::ffi::c_void);
+            let code = call!(driver.library, "cuLaunchHostFunc"(
+                driver.stream => Handle, do_nothing => HostFunction, std::ptr::null_mut() => *mut std::ffi::c_void,
+            ));
+            assert_eq!(code, 0);
+            driver.launch(2);
+            let graph = driver.end_capture(driver.stream).unwrap();
+            let exec = driver.instantiate(graph);
+            driver.launch_graph(exec, driver.stream);
+            driver.synchronize();
+            let records = cupti.records();
+            let call = records.iter().find_map(|record| match record {
+                Record::Api {
+                    cbid: GRAPH_LAUNCH,
+                    correlation,
+                    ..
+                } => Some(*correlation),
+                _ => None,
+            });
+            let hosts: Vec<_> = records
+                .iter()
+                .filter_map(|record| match record {
+                    Record::HostNode {
+                        correlation,
+                        graph,
+                        node,
+                        start,
+                        end,
+                    } => Some((*correlation, *graph, *node, *start, *end)),
+                    Record::HostLaunch { .. } => panic!("that is of streams"),
+                    _ => None,
+                })
+                .collect();
+            let [(correlation, of, node, start, end)] = hosts[..] else {
+                panic!("{hosts:?}")
+            };
+            assert_eq!(Some(correlation), call);
+            assert_eq!(of, driver.exec_id(exec));
+            assert_eq!(node >> 32, u64::from(of));
+            assert_ne!(
+                node,
+                driver.node_id(driver.nodes(graph)[1]),
+                "the exec's, not the template's"
+            );
+            let kernels: Vec<_> = records
+                .iter()
+                .filter_map(|record| match record {
+                    Record::Kernel { start, end, .. } => Some((*start, *end)),
+                    _ => None,
+                })
+                .collect();
+            assert!(kernels[0].1 <= start && start <= end && end <= kernels[1].0);
+        },
+    );
 }

@@ -1,5 +1,7 @@
 //! Nodes: added to a template, asked for, and changed there or in an exec.
 
+use std::sync::Arc;
+
 use crate::call::Asks;
 use crate::driver::graph::behind;
 use crate::driver::graph_exec::find;
@@ -8,7 +10,7 @@ use crate::driver::graph_params::{
     SetParams, event, read,
 };
 use crate::driver::{Out, driver_functions};
-use crate::graph::content::Content;
+use crate::graph::content::{Content, ShownBodies};
 use crate::graph::resource::{self, Event, What};
 use crate::graph::world::{EdgeData, Holder, World, world};
 use crate::graph::{exec, launch};
@@ -93,15 +95,9 @@ fn conditional(
         events.push(Event::of_graph(What::GraphCreated, body));
         conditional.bodies.push(body);
     }
-    let shown: Box<[Handle]> = conditional
-        .bodies
-        .iter()
-        .map(|body| handle(*body))
-        .collect();
-    // The list that the caller is shown belongs to the node; a few bytes that live as long as the process.
-    let shown = Box::leak(shown).as_mut_ptr();
+    conditional.shown = Arc::new(ShownBodies::new(&conditional.bodies));
     // SAFETY: `read` has seen that it is not null; the caller's to be written.
-    unsafe { (*params).bodies = shown };
+    unsafe { (*params).bodies = conditional.shown.list() };
     Ok(Content::Conditional(conditional))
 }
 

@@ -1,6 +1,7 @@
 //! The parameters of nodes as `cuda.h` lays them out, and what they mean.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use crate::device::HostCall;
 use crate::driver::launch::{Launch, kernel_launch};
@@ -338,6 +339,7 @@ impl ConditionalParams {
             value: self.value,
             kind,
             bodies: Vec::new(),
+            shown: Arc::default(),
         })
     }
 }

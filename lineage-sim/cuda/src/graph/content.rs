@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use crate::device::HostCall;
-use crate::handles::HandleNumber;
+use crate::handles::{Handle, HandleNumber};
 use crate::requests::{CopyBetween, Fill, KernelLaunch};
 
 /// `CUgraphNodeType` of the nodes that are simulated.
@@ -70,6 +70,23 @@ pub(crate) struct Conditional {
     pub(crate) kind: ConditionalKind,
     /// If: run when not 0, and, if there are two, the second when 0. While: again as long as not 0. Switch: the one of that number.
     pub(crate) bodies: Vec<HandleNumber>,
+    /// The list of them that the program was shown: the node's, valid until that is destroyed.
+    pub(crate) shown: Arc<ShownBodies>,
+}
+
+/// The handles of a conditional node's bodies, as `CUDA_CONDITIONAL_NODE_PARAMS` shows them.
+#[derive(Default)]
+pub(crate) struct ShownBodies(Box<[HandleNumber]>);
+
+impl ShownBodies {
+    pub(crate) fn new(bodies: &[HandleNumber]) -> Self {
+        Self(bodies.into())
+    }
+
+    /// A handle is as wide as its number.
+    pub(crate) fn list(&self) -> *mut Handle {
+        self.0.as_ptr().cast::<Handle>().cast_mut()
+    }
 }
 
 /// `CUgraphConditionalNodeType`.

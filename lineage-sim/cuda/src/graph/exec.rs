@@ -1,5 +1,6 @@
 //! Execs: graphs that can be launched.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use lineage_sim_model::OperationKey;
@@ -247,19 +248,42 @@ pub(crate) fn set_child(
         let nodes = &mut state.nodes;
         let at = nodes.iter().position(|node| node.original == original);
         let at = at.filter(|at| matches!(nodes[*at].content, Content::Child(_)));
-        let first = at.ok_or(result::INVALID_VALUE)? + 1;
-        let inner = nodes
-            .get_mut(first..first + new.len())
-            .ok_or(result::INVALID_VALUE)?;
-        let is_same = inner.iter().zip(&new).all(|(old, new)| {
-            old.content.node_type() == new.content.node_type()
-                && can_become(&old.content, &new.content)
-        });
-        if !is_same {
+        let at = at.ok_or(result::INVALID_VALUE)?;
+        let inner = inner_nodes(nodes, at);
+        if !has_shape_of(&nodes[inner.clone()], at, &new) {
             return Err(result::INVALID_VALUE);
         }
+        let inner = &mut nodes[inner];
         take_over(exec, child, inner, new, &mut events);
     }
     resource::tell(&events);
     Ok(())
+}
+
+/// Where the nodes of a child are: between it and the marker that is behind it and all of them.
+fn inner_nodes(nodes: &[FlatNode], child: usize) -> Range<usize> {
+    let is_exit = |node: &FlatNode| {
+        node.original == 0 && node.after.iter().any(|(before, _)| *before == child)
+    };
+    let first = child + 1;
+    let length = nodes[first..].iter().position(is_exit).unwrap_or(0);
+    first..first + length
+}
+
+/// Whether the nodes of a child are those of another graph but for their parameters.
+fn has_shape_of(inner: &[FlatNode], child: usize, new: &[FlatNode]) -> bool {
+    let first = child + 1;
+    inner.len() == new.len()
+        && inner.iter().zip(new).all(|(old, new)| {
+            let after = old.after.iter().filter(|(before, _)| *before != child);
+            let after = after.map(|(before, data)| (before - first, *data));
+            after.eq(new.after.iter().copied())
+                && can_become(&old.content, &new.content)
+                && old.bodies.len() == new.bodies.len()
+                && old
+                    .bodies
+                    .iter()
+                    .zip(&new.bodies)
+                    .all(|(old, new)| compare(old, new).is_ok())
+        })
 }

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use crate::config::config;
+use crate::cupti::layout::version::{CUDA_13_0, CUDA_13_2};
 use crate::cupti::subscriber;
 use crate::faults;
 use crate::handles::{Handle, HandleNumber, handle};
@@ -107,8 +108,16 @@ struct ResourceData {
     descriptor: *const c_void,
 }
 
-/// The first version of CUPTI that tells of updates of an exec's nodes: 13.0.
-const TELLS_OF_UPDATES: u32 = 130_000;
+/// Whether a version of CUPTI tells of updates of an exec's nodes: of kernels since 13.0, of all since 13.2.
+fn tells_of_updates(node_type: u32) -> bool {
+    const KERNEL: u32 = 0;
+    let since = if node_type == KERNEL {
+        CUDA_13_0
+    } else {
+        CUDA_13_2
+    };
+    config().cupti_version >= since
+}
 
 /// Tells the subscriber, in order. Called with nothing locked.
 pub(crate) fn tell(events: &[Event]) {
@@ -119,7 +128,7 @@ pub(crate) fn tell(events: &[Event]) {
         let id = event.what as u32;
         let is_update = matches!(event.what, What::NodeUpdated | What::NodeSetParams);
         if !subscriber::is_resource_enabled(id)
-            || is_update && config().cupti_version < TELLS_OF_UPDATES
+            || is_update && !tells_of_updates(event.node_type)
             || event.what == What::NodeCloned && faults::loses_clone_callback()
         {
             continue;
