@@ -64,13 +64,15 @@ fn all(options: &Options) -> Done {
     anstream::println!("{}", table::text(&record));
     let sums = record.sums(|_| true);
     anstream::println!(
-        "{} cells; {} operations, {} of them kernels of graphs: {} lost, {} wrong; the capture of {} cannot be known, and \
-         is said not to be; {:.0} s",
+        "{} cells; {} operations, {} of them kernels of graphs: {} lost, {} wrong; of the captures {} lost, {} wrong, \
+         {} that cannot be known and are said not to be; {:.0} s",
         sums.cells,
         grouped(sums.operations),
         grouped(sums.kernels),
         sums.lost,
         sums.wrong,
+        sums.capture_lost,
+        sums.capture_wrong,
         grouped(sums.unknown),
         began.elapsed().as_secs_f64(),
     );

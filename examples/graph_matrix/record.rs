@@ -51,6 +51,10 @@ pub struct Sums {
     pub lost: u64,
     /// Joined to others.
     pub wrong: u64,
+    /// Of a capture that could have been known and is not.
+    pub capture_lost: u64,
+    /// Joined to another capture.
+    pub capture_wrong: u64,
 }
 
 impl Sums {
@@ -63,6 +67,8 @@ impl Sums {
         self.unknown += other.unknown;
         self.lost += other.lost;
         self.wrong += other.wrong;
+        self.capture_lost += other.capture_lost;
+        self.capture_wrong += other.capture_wrong;
     }
 }
 
@@ -83,6 +89,8 @@ impl Record {
                 unknown: score.unknown,
                 lost: score.lost,
                 wrong: score.wrong,
+                capture_lost: score.capture_lost,
+                capture_wrong: score.capture_wrong,
             },
             codes: outcome
                 .codes

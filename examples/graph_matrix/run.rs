@@ -79,8 +79,11 @@ pub fn run(gpu: &Gpu, cell: Cell) -> Outcome {
             report.device.to_string(),
         ),
         problem(
-            score.lost + score.wrong > 0,
-            format!("{} lost, {} wrong", score.lost, score.wrong),
+            score.lost + score.wrong + score.capture_lost + score.capture_wrong > 0,
+            format!(
+                "{} lost, {} wrong; of the captures {} lost, {} wrong",
+                score.lost, score.wrong, score.capture_lost, score.capture_wrong
+            ),
         ),
         problem(
             !unexpected.is_empty(),

@@ -6,7 +6,7 @@ use launch_lineage::row::{Binding, Row, Template};
 use launch_lineage::{Attribution, LaunchEpoch, Report};
 use lineage_sim::{Call, GraphNode, Operation, Truth};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Variation};
 use crate::desk::{Noted, Numbers};
 use crate::expected::may_be_unknown;
 
@@ -25,10 +25,14 @@ pub struct Score {
     pub right: u64,
     /// Kernels whose capture cannot be known, and is said not to be; the rest of them is right.
     pub unknown: u64,
-    /// Operations joined to nobody, or not recorded; kernels whose capture could have been known.
+    /// Operations joined to nobody, or not recorded.
     pub lost: u64,
-    /// Operations joined to others, or to another replay, graph or capture than theirs.
+    /// Operations joined to others, or to another replay of theirs.
     pub wrong: u64,
+    /// Kernels whose capture could have been known, and is said not to be.
+    pub capture_lost: u64,
+    /// Kernels joined to another capture.
+    pub capture_wrong: u64,
     /// The first few that were lost or wrong.
     pub examples: Vec<String>,
 }
@@ -39,6 +43,8 @@ enum Verdict {
     Unknown,
     Lost(&'static str),
     Wrong(String),
+    CaptureLost(&'static str),
+    CaptureWrong(String),
 }
 
 /// Compares every operation that the device really ran with the row that lineage has of it.
@@ -75,6 +81,14 @@ pub fn score(cell: Cell, report: &Report, noted: &Noted, truth: &Truth) -> Score
             }
             Verdict::Wrong(why) => {
                 score.wrong += 1;
+                why
+            }
+            Verdict::CaptureLost(why) => {
+                score.capture_lost += 1;
+                why.to_owned()
+            }
+            Verdict::CaptureWrong(why) => {
+                score.capture_wrong += 1;
                 why
             }
         };
@@ -134,7 +148,7 @@ fn judge(
         };
     };
     let Some(graph) = row.graph else {
-        return Verdict::Lost("its row has no graph");
+        return Verdict::CaptureLost("its row has no graph");
     };
     let said = (graph.exec, graph.replay, graph.iteration);
     if said != (Some(node.graph_id), Some(node.launch.into()), 1) {
@@ -143,15 +157,16 @@ fn judge(
     match graph.template {
         Template::Known(template) => {
             let captured = noted.capture(numbers.capture).and_then(|of| of.epoch);
-            let changed = noted.is_change(numbers.capture);
             let by_call = template.captured_by.map(|call| call.wire().0);
             let rightly = template.capture == attribution(captured)
-                && (changed || template.node == node.source_node_id)
-                && (changed || by_call == captured_by(node, calls));
+                // The device forgets the call where parameters were set.
+                && captured_by(node, calls).is_none_or(|call| by_call == Some(call))
+                // The device names the node that the executed one was made from, which of a clone is the clone's.
+                && (template.node == node.source_node_id || cell.variation == Variation::Clone);
             if rightly {
                 Verdict::Right
             } else {
-                Verdict::Wrong(format!(
+                Verdict::CaptureWrong(format!(
                     "captured under {captured:?}: {node:?}, {template:?}"
                 ))
             }
@@ -160,10 +175,10 @@ fn judge(
             if may_be_unknown(cell.cupti, cell.variation, noted.is_change(numbers.capture)) {
                 Verdict::Unknown
             } else {
-                Verdict::Lost("its capture is said to be unknown")
+                Verdict::CaptureLost("its capture is said to be unknown")
             }
         }
-        other => Verdict::Wrong(format!("with all its events its template is {other:?}")),
+        other => Verdict::CaptureWrong(format!("with all its events its template is {other:?}")),
     }
 }
 

@@ -44,7 +44,14 @@ pub fn markdown(record: &Record) -> String {
 
 /// What lineage says, by variation, and by version where that makes a difference.
 fn joins(record: &Record) -> Vec<Vec<String>> {
-    let head = ["the graph", "cells", "kernels", "lost", "wrong", "unknown"];
+    let head = [
+        "the graph",
+        "cells",
+        "kernels",
+        "lost",
+        "wrong",
+        "cannot be known",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for variation in Variation::ALL {
         let of = record.sums(|row| row.variation == variation.name());
@@ -71,7 +78,8 @@ fn joins(record: &Record) -> Vec<Vec<String>> {
 
 fn line(name: String, of: &Sums) -> Vec<String> {
     let mut row = vec![name];
-    row.extend([of.cells, of.kernels, of.lost, of.wrong, of.unknown].map(grouped));
+    let (lost, wrong) = (of.lost + of.capture_lost, of.wrong + of.capture_wrong);
+    row.extend([of.cells, of.kernels, lost, wrong, of.unknown].map(grouped));
     row
 }
 
@@ -88,8 +96,8 @@ fn ways(record: &Record) -> Vec<Vec<String>> {
     let all = record.sums(|_| true);
     let lineage = Missed {
         kernels: all.kernels,
-        capture_lost: all.lost + all.unknown,
-        capture_wrong: all.wrong,
+        capture_lost: all.capture_lost + all.unknown,
+        capture_wrong: all.capture_wrong,
         replay_lost: all.lost,
         replay_wrong: all.wrong,
     };

@@ -151,6 +151,8 @@ impl<'a> Worker<'a> {
         self.desk.changes(self.newest());
         let word = self.captures.len() - 1;
         let set = epoch.launch(|| exec.set_word(*first, &self.streams[0], &self.words, word));
+        // It launches nothing, and that is no fault.
+        epoch.cancel();
         self.epochs.push(epoch);
         set
     }

@@ -97,6 +97,33 @@ fn a_node_keeps_its_origin_through_copies_and_a_second_instantiation() {
 }
 
 #[test]
+fn a_copy_may_be_told_of_before_its_nodes_or_behind_them() {
+    let mut changes = Changes::from(100);
+    let mut run = Run::new();
+    run.see(begun(&[1, 2]));
+    run.see(changes.capture(5, 1, 1, 10));
+    let is_copy = GraphChange::GraphCloned {
+        graph: 7,
+        original: 5,
+    };
+    run.see([
+        changes.change(GraphChange::GraphCreated { graph: 7 }),
+        changes.copied(5, 7, 1),
+        changes.change(is_copy),
+        changes.change(GraphChange::GraphDestroyed { graph: 5 }),
+    ]);
+    run.see(changes.instantiated(7, 8, &[1]));
+    run.see(launch_of(1, 20, 20_000, 2, 8, changes.last()));
+    run.see([node_ran(20, node(8, 1), 20_100, 20_110)]);
+    run.end();
+    let row = row_of(&run.rows, 20, node(8, 1));
+    assert_eq!(known(row).node, node(5, 1));
+    assert_eq!(captured_under(row), epoch(1));
+    assert_eq!(run.totals().graphs.graphs, 2);
+    assert!(run.totals().is_clean());
+}
+
+#[test]
 fn a_launch_means_the_graph_of_its_moment_though_the_id_was_given_again() {
     let mut changes = Changes::from(100);
     let mut run = Run::new();

@@ -151,8 +151,7 @@ impl Graphs {
                 change.graphs = 1;
             }
             GraphChange::GraphCloned { graph, .. } => {
-                self.make_graph(*graph);
-                change.graphs = 1;
+                change.graphs = u64::from(self.clone_graph(*graph));
             }
             GraphChange::GraphDestroyed { graph } => self.destroy_graph(*graph),
             GraphChange::NodeCreated { graph, node, kind } => {
@@ -353,6 +352,18 @@ impl Graphs {
             ..Graph::default()
         };
         self.graphs.insert(graph, made);
+    }
+
+    /// A copy may be told of before its nodes or behind them: those that are there are its own, since the
+    /// graph that had the id before was told to be destroyed. Answers with whether it is new.
+    fn clone_graph(&mut self, graph: u32) -> bool {
+        match self.graphs.get_mut(&graph) {
+            Some(known) => !std::mem::replace(&mut known.is_whole, true),
+            None => {
+                self.make_graph(graph);
+                true
+            }
+        }
     }
 
     fn destroy_graph(&mut self, graph: u32) {
