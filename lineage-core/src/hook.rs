@@ -165,6 +165,27 @@ pub fn graph_launched(launched: &GraphLaunched) {
     crate::hot::graph_launched(launched);
 }
 
+/// The attributes of a launch, as the API callback read them from the call's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchAttributesRead {
+    /// The CUPTI session's number in its process, from 1.
+    pub session: u32,
+    /// CUPTI's number of the call.
+    pub correlation: CorrelationId,
+    /// When the call was entered.
+    pub at: HostNanos,
+    /// Whether it may begin before what is before it in its stream has ended.
+    pub programmatic: bool,
+    /// Whether an attribute records an event.
+    pub records_event: bool,
+}
+
+/// To be called on the launching thread when such a launch is left, before [`call_left`]: writes one
+/// record, and locks nothing.
+pub fn launch_attributes(read: &LaunchAttributesRead) {
+    crate::hot::launch_attributes(read);
+}
+
 /// Now, in nanoseconds of the session's clock.
 pub fn now() -> u64 {
     crate::hot::now()

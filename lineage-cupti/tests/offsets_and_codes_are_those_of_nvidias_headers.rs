@@ -289,7 +289,106 @@ fn records(claims: &mut Claims) {
 }
 
 fn records_of_order(claims: &mut Claims) {
-    use layout::{context, cuda_event, stream, synchronization};
+    use layout::{command_buffer_full, context, cuda_event, launch_config, overhead, stream};
+    use layout::{kernel, memcpy, memcpy_peer, memset, synchronization};
+
+    let of = "CUpti_ActivityOverheadCommandBufferFullData";
+    let since = codes::version::CUDA_12_4;
+    claims.offsets(since, of, &[("channelID", command_buffer_full::CHANNEL_ID)]);
+    claims.size(since, of, command_buffer_full::SIZE);
+    claims.offsets(
+        since,
+        "CUpti_ActivityOverhead3",
+        &[
+            ("objectKind", overhead::OBJECT_KIND),
+            ("objectId.pt.threadId", overhead::THREAD_ID),
+        ],
+    );
+    claims.offsets(
+        0,
+        "CUpti_ActivityKernel9",
+        &[("channelID", kernel::CHANNEL_ID)],
+    );
+    claims.offsets(
+        0,
+        "CUpti_ActivityMemcpy5",
+        &[("channelID", memcpy::CHANNEL_ID)],
+    );
+    claims.offsets(
+        0,
+        "CUpti_ActivityMemcpyPtoP4",
+        &[("channelID", memcpy_peer::CHANNEL_ID)],
+    );
+    claims.offsets(
+        0,
+        "CUpti_ActivityMemset4",
+        &[("channelID", memset::CHANNEL_ID)],
+    );
+    claims.offsets(
+        0,
+        "CUlaunchConfig",
+        &[
+            ("attrs", launch_config::ATTRIBUTES),
+            ("numAttrs", launch_config::ATTRIBUTE_COUNT),
+        ],
+    );
+    claims.offsets(
+        0,
+        "CUlaunchAttribute",
+        &[
+            ("id", launch_config::ATTRIBUTE_ID),
+            ("value", launch_config::ATTRIBUTE_VALUE),
+        ],
+    );
+    claims.size(0, "CUlaunchAttribute", launch_config::ATTRIBUTE_SIZE);
+    for (name, ours) in [
+        (
+            "PROGRAMMATIC_STREAM_SERIALIZATION",
+            codes::launch_attribute::PROGRAMMATIC_STREAM_SERIALIZATION,
+        ),
+        (
+            "PROGRAMMATIC_EVENT",
+            codes::launch_attribute::PROGRAMMATIC_EVENT,
+        ),
+        (
+            "LAUNCH_COMPLETION_EVENT",
+            codes::launch_attribute::LAUNCH_COMPLETION_EVENT,
+        ),
+    ] {
+        claims.value(&format!("CU_LAUNCH_ATTRIBUTE_{name}"), ours);
+    }
+    for (name, ours) in [
+        ("DRIVER_COMPILER", codes::overhead_kind::DRIVER_COMPILER),
+        ("CUPTI_BUFFER_FLUSH", codes::overhead_kind::BUFFER_FLUSH),
+        (
+            "CUPTI_INSTRUMENTATION",
+            codes::overhead_kind::INSTRUMENTATION,
+        ),
+        ("CUPTI_RESOURCE", codes::overhead_kind::RESOURCE),
+        (
+            "RUNTIME_TRIGGERED_MODULE_LOADING",
+            codes::overhead_kind::MODULE_LOADING,
+        ),
+        (
+            "LAZY_FUNCTION_LOADING",
+            codes::overhead_kind::LAZY_FUNCTION_LOADING,
+        ),
+        (
+            "COMMAND_BUFFER_FULL",
+            codes::overhead_kind::COMMAND_BUFFER_FULL,
+        ),
+        (
+            "ACTIVITY_BUFFER_REQUEST",
+            codes::overhead_kind::BUFFER_REQUEST,
+        ),
+        ("UVM_ACTIVITY_INIT", codes::overhead_kind::UVM_ACTIVITY_INIT),
+    ] {
+        let name = format!("CUPTI_ACTIVITY_OVERHEAD_{name}");
+        claims.value(&name, ours);
+    }
+    claims.value("CUPTI_ACTIVITY_OBJECT_THREAD", codes::OVERHEAD_OF_A_THREAD);
+    claims.value("CUPTI_INVALID_CHANNEL_ID", codes::NO_CHANNEL);
+
     let since = codes::version::CUDA_12_8;
 
     claims.offsets(

@@ -18,7 +18,7 @@ mod thread;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::hook::{CallLeft, CallSnapshot, GraphLaunched};
+use crate::hook::{CallLeft, CallSnapshot, GraphLaunched, LaunchAttributesRead};
 use crate::id::{Attribution, DetachedReason, LaunchEpoch, PackedEpoch, W3cParent};
 use crate::observation::{CarrierKind, Handoff, LinkKind, Mark, MisuseKind};
 
@@ -257,6 +257,12 @@ pub(crate) fn call_left(snapshot: &CallSnapshot, call: &CallLeft) {
 pub(crate) fn graph_launched(launched: &GraphLaunched) {
     if let Some(session) = recording() {
         thread::record(session, &record::graph_launched(launched));
+    }
+}
+
+pub(crate) fn launch_attributes(read: &LaunchAttributesRead) {
+    if let Some(session) = recording() {
+        thread::record(session, &record::launch_attributes(read));
     }
 }
 

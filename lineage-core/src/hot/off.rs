@@ -1,7 +1,7 @@
 //! The hot path without the feature `record`: there is no handle, so nothing that needs one is
 //! ever compiled, and the rest is empty.
 
-use crate::hook::{CallLeft, CallSnapshot, GraphLaunched};
+use crate::hook::{CallLeft, CallSnapshot, GraphLaunched, LaunchAttributesRead};
 use crate::id::{Attribution, HostNanos, LaunchEpoch, PackedEpoch, W3cParent};
 use crate::observation::{LinkKind, Mark, MisuseKind};
 
@@ -109,6 +109,8 @@ pub(crate) fn call_entered() -> CallSnapshot {
 pub(crate) fn call_left(_: &CallSnapshot, _: &CallLeft) {}
 
 pub(crate) fn graph_launched(_: &GraphLaunched) {}
+
+pub(crate) fn launch_attributes(_: &LaunchAttributesRead) {}
 
 pub(crate) fn now() -> u64 {
     0

@@ -2,15 +2,15 @@
 
 use super::intern::Resolver;
 use super::ring::Words;
-use crate::hook::GraphLaunched;
+use crate::hook::{GraphLaunched, LaunchAttributesRead};
 use crate::id::{
     CorrelationId, HandoffId, HostNanos, LaunchEpoch, PackedEpoch, ScopeToken, TaskId, ThreadKey,
     W3cParent,
 };
 use crate::observation::{
     Abandoned, ApiDomain, ApiId, Call, CarrierKind, Declared, Event, GraphLaunch, GraphSequence,
-    Handoff, LinkKind, Linked, Mark, Marked, Misuse, MisuseKind, OperationsDue, Parented, Received,
-    Retired, RetiredAs, Scope, Sent, SpanLinked, Stepped,
+    Handoff, LaunchAttributes, LaunchOrder, LinkKind, Linked, Mark, Marked, Misuse, MisuseKind,
+    OperationsDue, Parented, Received, Retired, RetiredAs, Scope, Sent, SpanLinked, Stepped,
 };
 
 const KIND_SHIFT: u32 = 56;
@@ -30,9 +30,13 @@ const MISUSE: u8 = 11;
 const PARENTED: u8 = 12;
 const SPAN_LINKED: u8 = 13;
 const GRAPH_LAUNCH: u8 = 14;
+const LAUNCH_ATTRIBUTES: u8 = 15;
 
 const BOUNDARY: u8 = 1;
 const PUSHED: u8 = 2;
+
+const PROGRAMMATIC: u8 = 1;
+const RECORDS_EVENT: u8 = 2;
 
 fn first(kind: u8, flags: u8) -> u64 {
     (u64::from(kind) << KIND_SHIFT) | (u64::from(flags) << FLAGS_SHIFT)
@@ -339,6 +343,21 @@ pub(crate) fn graph_launched(launched: &GraphLaunched) -> Words {
     ]
 }
 
+pub(crate) fn launch_attributes(read: &LaunchAttributesRead) -> Words {
+    let flags = if read.programmatic { PROGRAMMATIC } else { 0 }
+        | if read.records_event { RECORDS_EVENT } else { 0 };
+    [
+        first(LAUNCH_ATTRIBUTES, flags),
+        read.at.0,
+        0,
+        0,
+        u64::from(read.correlation.0),
+        u64::from(read.session),
+        0,
+        0,
+    ]
+}
+
 pub(crate) fn misused(kind: MisuseKind, packed: PackedEpoch, value: u64, at: u64) -> Words {
     [
         first(MISUSE, misuse_number(kind)),
@@ -471,6 +490,16 @@ pub(crate) fn decode(words: &Words, thread: ThreadKey, resolver: &mut Resolver) 
             at,
             exec: (fourth >> 32) as u32,
             sequence: GraphSequence(third),
+        }),
+        LAUNCH_ATTRIBUTES => Event::LaunchAttributes(LaunchAttributes {
+            session: fifth as u32,
+            correlation: CorrelationId(fourth as u32),
+            order: if flags & PROGRAMMATIC == 0 {
+                LaunchOrder::Strict
+            } else {
+                LaunchOrder::Programmatic
+            },
+            records_event: flags & RECORDS_EVENT != 0,
         }),
         MISUSE => Event::Misuse(Misuse {
             kind: misuse(flags)?,

@@ -9,21 +9,24 @@ use std::sync::Arc;
 
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::observation::{
-    ActivityKind, ApiDomain, ApiRecord, Event, ExternalRecord, Operation, OperationsDue,
+    ActivityKind, ApiDomain, ApiRecord, Event, ExternalRecord, Operation, OperationsDue, Placement,
 };
 
 use crate::sys::NextRecord;
-use crate::sys::codes::{kind, result, version};
+use crate::sys::codes::{NO_CHANNEL, kind, overhead_kind, result, version};
 use crate::sys::layout::{self, Record};
 use crate::work;
 
 mod loaded;
 mod names;
+mod order;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use loaded::LoadedNames;
 pub(crate) use names::Names;
+
+use order::OrderDecoder;
 
 /// No record that is read here is longer.
 const LONGEST_RECORD: usize = 512;
@@ -51,6 +54,8 @@ pub(crate) struct Decoder {
     /// Number of the buffer that is decoded.
     lent: u64,
     waiting: Vec<ExternalRecord>,
+    /// Where what explains is collected.
+    order: Option<OrderDecoder>,
 }
 
 impl Decoder {
@@ -61,6 +66,7 @@ impl Decoder {
         own_kind: u32,
         names: Names,
         loaded: &'static LoadedNames,
+        explain: bool,
     ) -> Self {
         Self {
             session,
@@ -70,6 +76,7 @@ impl Decoder {
             loaded,
             lent: 0,
             waiting: Vec::with_capacity(WAITING),
+            order: explain.then(|| OrderDecoder::new(session, version)),
         }
     }
 
@@ -115,21 +122,29 @@ impl Decoder {
             kind::CONCURRENT_KERNEL | kind::KERNEL => {
                 // SAFETY: the caller's word.
                 let operation = unsafe { self.kernel(record) }?;
+                self.placed(&operation, record.u32(layout::kernel::CHANNEL_ID)?, out);
                 out(operation.into());
                 Some(())
             }
             kind::MEMCPY => {
                 let operation = self.copy(record)?;
+                self.placed(&operation, record.u32(layout::memcpy::CHANNEL_ID)?, out);
                 out(operation.into());
                 Some(())
             }
             kind::MEMCPY2 => {
                 let operation = self.peer_copy(record)?;
+                self.placed(
+                    &operation,
+                    record.u32(layout::memcpy_peer::CHANNEL_ID)?,
+                    out,
+                );
                 out(operation.into());
                 Some(())
             }
             kind::MEMSET => {
                 let operation = self.set(record)?;
+                self.placed(&operation, record.u32(layout::memset::CHANNEL_ID)?, out);
                 out(operation.into());
                 Some(())
             }
@@ -138,7 +153,24 @@ impl Decoder {
                 out(operation.into());
                 Some(())
             }
-            _ => None,
+            other => {
+                // SAFETY: the record's data is CUPTI's, and not freed yet.
+                let full = unsafe { full_channel(record, self.version) };
+                self.order.as_mut()?.record(other, record, full, out)
+            }
+        }
+    }
+
+    /// On which channel an operation was, where that is collected.
+    fn placed(&self, operation: &Operation, channel: u32, out: &mut dyn FnMut(Event)) {
+        if self.order.is_some() && channel != NO_CHANNEL {
+            out(Placement {
+                session: self.session,
+                correlation: operation.correlation,
+                graph_node: operation.graph_node,
+                channel,
+            }
+            .into());
         }
     }
 
@@ -399,6 +431,23 @@ unsafe fn walk(
             tally.undecodable += 1;
         }
     }
+}
+
+/// The channel whose command buffer was full, of an overhead record that says so.
+///
+/// # Safety
+/// The record came from CUPTI, and what it owns is not freed yet.
+unsafe fn full_channel(record: Record<'_>, version: u32) -> Option<u32> {
+    use layout::{command_buffer_full, overhead};
+    let is_full = version >= version::CUDA_12_4
+        && record.kind() == Some(kind::OVERHEAD)
+        && record.u32(overhead::OVERHEAD_KIND) == Some(overhead_kind::COMMAND_BUFFER_FULL);
+    let address = record
+        .address(overhead::OVERHEAD_DATA)
+        .filter(|_| is_full)?;
+    let data = (address as *const u8).wrapping_add(command_buffer_full::CHANNEL_ID);
+    // SAFETY: by its kind the record points to this struct (layout test), or to nothing.
+    (address != 0).then(|| unsafe { data.cast::<u32>().read_unaligned() })
 }
 
 /// An overhead record's data is its reader's to free, whether it was of use or not

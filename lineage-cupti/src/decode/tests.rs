@@ -117,7 +117,7 @@ fn decode_by(next: NextRecord, version: u32, records: Vec<Bytes>) -> (Vec<Event>
     let names = Names::new(Box::new(|_, _| None));
     static LOADED: LoadedNames = LoadedNames::none();
     LOADED.watched();
-    let mut decoder = Decoder::new(3, version, OWN, names, &LOADED);
+    let mut decoder = Decoder::new(3, version, OWN, names, &LOADED, false);
     let mut events = Vec::new();
     // SAFETY: the buffer was built here for this walker; its names are static.
     let tally = unsafe {

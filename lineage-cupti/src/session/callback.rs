@@ -15,7 +15,7 @@ use lineage_core::hook::{self, CallLeft, CallSnapshot};
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::observation::{ApiDomain, OperationsDue};
 
-use super::{graph, self_test, state, unload};
+use super::{explain, graph, self_test, state, unload};
 use crate::sys::codes::{self, domain, site};
 use crate::sys::layout::callback_data as at;
 use crate::work;
@@ -184,6 +184,15 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
             function.work.due_by_parameters(params)
         };
         let snapshot = hook::call_entered();
+        if explain::LAUNCHES_WITH_ATTRIBUTES.contains(&cbid) {
+            // SAFETY: as above.
+            let attributes = unsafe {
+                explain::attributes_of(data.add(at::FUNCTION_PARAMS).cast::<*const c_void>().read())
+            };
+            if let Some(attributes) = attributes {
+                explain::launched(session, correlation, snapshot.at, attributes);
+            }
+        }
         CALLS.with(|calls| {
             calls.enter(Pending {
                 session,

@@ -10,7 +10,7 @@ use lineage_core::id::HostNanos;
 use lineage_core::observation::{
     ApiDomain, DeviceSession, DropSite, Dropped, Event, Flushed, GraphChange, Observation,
 };
-use lineage_core::source::{EvidenceSource, NoEvidence, SourceContext};
+use lineage_core::source::{EvidenceSource, NoEvidence, SourceContext, Tier};
 
 use crate::decode::{self, Decoder, Names, Tally};
 use crate::options::{Options, RecordedCalls};
@@ -20,6 +20,7 @@ use crate::{Cupti, work};
 
 mod buffers;
 mod callback;
+mod explain;
 mod external;
 mod failure;
 mod graph;
@@ -73,20 +74,24 @@ pub(crate) struct Session {
 impl Session {
     /// Starts one, in the one order in which CUPTI gives everything to everybody:
     /// subscribe (is CUPTI free?), clock, thread ids, buffers, then what is to be recorded.
-    fn start(options: &Options, clock: fn() -> u64) -> Result<Self, StartError> {
+    fn start(options: &Options, clock: fn() -> u64, tier: Tier) -> Result<Self, StartError> {
         if state::is_forked_child() {
             return Err(StartError::ForkedChild);
         }
         if !state::claim() {
             return Err(StartError::SessionAlive);
         }
-        Self::start_claimed(options, clock).inspect_err(|_| {
+        Self::start_claimed(options, clock, tier).inspect_err(|_| {
             state::switch_off();
             state::unclaim();
         })
     }
 
-    fn start_claimed(options: &Options, clock: fn() -> u64) -> Result<Self, StartError> {
+    fn start_claimed(
+        options: &Options,
+        clock: fn() -> u64,
+        tier: Tier,
+    ) -> Result<Self, StartError> {
         let library = process::library(options.library.as_deref()).map_err(StartError::load)?;
         let functions = library.functions();
         let check = |function: &'static str, code: u32| match code {
@@ -109,7 +114,7 @@ impl Session {
         check("cuptiSubscribe", code)?;
         SUBSCRIBER.store(subscriber, std::sync::atomic::Ordering::Release);
 
-        let started = Self::start_subscribed(library, options, clock, &check, subscriber);
+        let started = Self::start_subscribed(library, options, clock, tier, &check, subscriber);
         if started.is_err() {
             disable_all(library);
             unsubscribe(library);
@@ -121,6 +126,7 @@ impl Session {
         library: &'static Library,
         options: &Options,
         clock: fn() -> u64,
+        tier: Tier,
         check: &dyn Fn(&'static str, u32) -> Result<(), StartError>,
         subscriber: Subscriber,
     ) -> Result<Self, StartError> {
@@ -138,6 +144,8 @@ impl Session {
             (functions.activity_register_callbacks)(buffers::requested, buffers::completed)
         };
         check("cuptiActivityRegisterCallbacks", code)?;
+        let explains = explain::is_wanted(tier);
+        let latency = explains && explain::enable_latency(library);
         process::watch_forks();
         let hooked = process::hook();
 
@@ -172,6 +180,7 @@ impl Session {
             }
         }
         watch_driver_calls(library, subscriber)?;
+        let collected = explains.then(|| explain::enable(library, number, chosen, latency));
 
         let own_kind = options.external_kind.number();
         let names = Names::new(Box::new(move |domain, cbid| {
@@ -181,7 +190,14 @@ impl Session {
             library,
             number,
             clock,
-            decoder: Decoder::new(number, library.version(), own_kind, names, &unload::NAMES),
+            decoder: Decoder::new(
+                number,
+                library.version(),
+                own_kind,
+                names,
+                &unload::NAMES,
+                explains,
+            ),
             due: Vec::new(),
             fences: Vec::new(),
             self_test,
@@ -197,6 +213,7 @@ impl Session {
             Some(false)
         };
         session.due.push(session.describe(external_correlation));
+        session.due.extend(collected.map(Event::from));
         Ok(session)
     }
 
@@ -502,6 +519,7 @@ fn disable_all(library: &Library) {
             }
         }
     }
+    explain::disable(library);
     let kinds = KINDS.iter().map(|(kind, _)| *kind);
     let apis = API_KINDS.iter().map(|(kind, _)| *kind);
     let optional = OPTIONAL_KINDS.into_iter().chain([kind::GRAPH_TRACE]);
@@ -547,7 +565,7 @@ impl EvidenceSource for Cupti {
     fn start(&mut self, context: SourceContext) -> Result<(), NoEvidence> {
         // A session of this very source that was not stopped ends here.
         self.session = None;
-        match Session::start(&self.options, context.clock) {
+        match Session::start(&self.options, context.clock, context.tier) {
             Ok(session) => {
                 self.session = Some(session);
                 Ok(())

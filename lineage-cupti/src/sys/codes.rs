@@ -116,6 +116,44 @@ pub mod stream_flag {
     pub const NULL: u32 = 3;
 }
 
+/// `CUpti_ActivityOverheadKind`: what a thread's time went into.
+pub mod overhead_kind {
+    /// The driver compiled for this device.
+    pub const DRIVER_COMPILER: u32 = 1;
+    /// CUPTI flushed a buffer.
+    pub const BUFFER_FLUSH: u32 = 1 << 16;
+    /// CUPTI instrumented code.
+    pub const INSTRUMENTATION: u32 = 2 << 16;
+    /// CUPTI made or destroyed resources of its own.
+    pub const RESOURCE: u32 = 3 << 16;
+    /// The runtime loaded a module when it was first needed.
+    pub const MODULE_LOADING: u32 = 4 << 16;
+    /// A function was loaded at its first launch.
+    pub const LAZY_FUNCTION_LOADING: u32 = 5 << 16;
+    /// The command buffer was full; from CUDA 12.4.
+    pub const COMMAND_BUFFER_FULL: u32 = 6 << 16;
+    /// CUPTI asked for a buffer.
+    pub const BUFFER_REQUEST: u32 = 7 << 16;
+    /// Managed memory was set up.
+    pub const UVM_ACTIVITY_INIT: u32 = 8 << 16;
+}
+
+/// `CUPTI_ACTIVITY_OBJECT_THREAD`: an overhead is a thread's.
+pub const OVERHEAD_OF_A_THREAD: u32 = 2;
+
+/// `CUPTI_INVALID_CHANNEL_ID`: work that is on no channel, or on one that is not known.
+pub const NO_CHANNEL: u32 = u32::MAX;
+
+/// `CUlaunchAttributeID`: attributes of a launch that loosen its order, or record an event.
+pub mod launch_attribute {
+    /// It may begin before the launch before it in its stream has ended.
+    pub const PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;
+    /// It records an event when all of its blocks have triggered it.
+    pub const PROGRAMMATIC_EVENT: u32 = 7;
+    /// It records an event when all of its blocks have begun.
+    pub const LAUNCH_COMPLETION_EVENT: u32 = 12;
+}
+
 /// `CUPTI_SYNCHRONIZATION_INVALID_VALUE`: a field of a wait that does not apply.
 pub const NOT_APPLICABLE: u32 = u32::MAX;
 

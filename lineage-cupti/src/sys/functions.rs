@@ -167,6 +167,9 @@ functions! {
         /// `cuptiActivityEnableLatencyTimestamps(enable)`: queued and submitted times of kernels.
         activity_enable_latency_timestamps = "cuptiActivityEnableLatencyTimestamps", since "12.0 or earlier":
             unsafe extern "C" fn(u8) -> u32;
+        /// `cuptiActivityEnableCudaEventDeviceTimestamps(enable)`: when the device came to an event.
+        activity_enable_cuda_event_device_timestamps = "cuptiActivityEnableCudaEventDeviceTimestamps", since "13.0":
+            unsafe extern "C" fn(u8) -> u32;
         /// `cuptiActivitySetAttribute(attribute, size, value)`.
         activity_set_attribute = "cuptiActivitySetAttribute", since "12.0 or earlier":
             unsafe extern "C" fn(u32, *mut usize, *mut c_void) -> u32;

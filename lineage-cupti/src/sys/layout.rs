@@ -48,6 +48,12 @@ impl<'a> Record<'a> {
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
 
+    /// The `uint16_t` at this offset; `None` beyond the end.
+    pub fn u16(self, offset: usize) -> Option<u16> {
+        let bytes = self.bytes.get(offset..offset.checked_add(2)?)?;
+        Some(u16::from_ne_bytes(bytes.try_into().ok()?))
+    }
+
     /// The pointer at this offset, as an address; `None` beyond the end.
     pub fn address(self, offset: usize) -> Option<usize> {
         let bytes = self
@@ -128,6 +134,8 @@ pub mod kernel {
         GRAPH_NODE_ID = 144;
         /// The graph.
         GRAPH_ID = 156;
+        /// The hardware channel.
+        CHANNEL_ID = 168;
         /// Size of the oldest version read here, `CUpti_ActivityKernel8` of CUDA 11.8.
         SIZE_8 = 200;
         /// Size of `CUpti_ActivityKernel9`, CUDA 12.
@@ -160,6 +168,8 @@ pub mod memcpy {
         GRAPH_NODE_ID = 64;
         /// The graph.
         GRAPH_ID = 72;
+        /// The hardware channel.
+        CHANNEL_ID = 76;
         /// How many copies the record stands for; from CUDA 12.8.
         COPY_COUNT = 88;
         /// Size of `CUpti_ActivityMemcpy5`.
@@ -194,6 +204,8 @@ pub mod memcpy_peer {
         GRAPH_NODE_ID = 72;
         /// The graph.
         GRAPH_ID = 80;
+        /// The hardware channel.
+        CHANNEL_ID = 84;
         /// Size of the record.
         SIZE_4 = 96;
     }
@@ -220,6 +232,8 @@ pub mod memset {
         GRAPH_NODE_ID = 64;
         /// The graph.
         GRAPH_ID = 72;
+        /// The hardware channel.
+        CHANNEL_ID = 76;
         /// Size of `CUpti_ActivityMemset4`.
         SIZE_4 = 88;
         /// Size of `CUpti_ActivityMemset5`, CUDA 13.4.
@@ -232,6 +246,10 @@ pub mod overhead {
     offsets! {
         /// What the overhead was.
         OVERHEAD_KIND = 4;
+        /// What kind of object it is of.
+        OBJECT_KIND = 8;
+        /// The thread, where it is of one: `objectId.pt.threadId`.
+        THREAD_ID = 16;
         /// When it began, in ns.
         START = 24;
         /// When it ended, in ns.
@@ -379,6 +397,32 @@ pub mod graph_data {
         EXEC = 48;
         /// Size of the struct.
         SIZE = 56;
+    }
+}
+
+/// `CUpti_ActivityOverheadCommandBufferFullData`. Not packed.
+pub mod command_buffer_full {
+    offsets! {
+        /// The channel whose buffer was full.
+        CHANNEL_ID = 4;
+        /// Size of the struct.
+        SIZE = 12;
+    }
+}
+
+/// `CUlaunchConfig` and `CUlaunchAttribute` of `cuda.h`, which `cuLaunchKernelEx` is given. Not packed.
+pub mod launch_config {
+    offsets! {
+        /// Address of the attributes.
+        ATTRIBUTES = 40;
+        /// How many.
+        ATTRIBUTE_COUNT = 48;
+        /// Which attribute.
+        ATTRIBUTE_ID = 0;
+        /// Its value; of a flag an `int`.
+        ATTRIBUTE_VALUE = 8;
+        /// Size of an attribute.
+        ATTRIBUTE_SIZE = 72;
     }
 }
 

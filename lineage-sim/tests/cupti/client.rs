@@ -74,8 +74,8 @@ pub enum Record {
         start: u64,
         end: u64,
         correlation: u32,
-        /// Of a full command buffer: the channel and its kind.
-        channel: Option<[u32; 2]>,
+        /// Of a full command buffer: what is left of it, the channel and its kind.
+        channel: Option<[u32; 3]>,
     },
     Copy {
         copy_kind: u8,
@@ -308,7 +308,7 @@ pub fn decode(record: *const u8, version: u32) -> Record {
             correlation: if version >= 20 { at!(40, u32) } else { 0 },
             channel: {
                 let data = if version >= 22 {
-                    at!(48, *mut [u32; 2])
+                    at!(48, *mut [u32; 3])
                 } else {
                     std::ptr::null_mut()
                 };

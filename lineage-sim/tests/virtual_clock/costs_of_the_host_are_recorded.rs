@@ -6,7 +6,7 @@ use crate::driver::Driver;
 
 const NAME: &str = "costs_of_the_host_are_recorded";
 
-fn overheads(records: &[Record]) -> Vec<(u32, u64, Option<[u32; 2]>)> {
+fn overheads(records: &[Record]) -> Vec<(u32, u64, Option<[u32; 3]>)> {
     let of = |record: &Record| match record {
         Record::Overhead {
             kind,
@@ -98,7 +98,7 @@ fn a_full_ring_is_recorded_with_its_channel() {
             // CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL; the channels of records are counted from 1, and this one is for compute work.
             assert_eq!(
                 overheads(&cupti.records()),
-                [(6 << 16, 7_000, Some([channel + 1, 1]))]
+                [(6 << 16, 7_000, Some([0, channel + 1, 1]))]
             );
             assert_eq!(gpu.truth().operations[3].waits.of(Cause::QueueFull), 7_000);
         },

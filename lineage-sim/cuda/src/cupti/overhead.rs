@@ -54,7 +54,8 @@ impl Overhead {
         correlation_id: u32,
         channel: u32,
     ) {
-        let data = [channel + 1, CHANNEL_COMPUTE];
+        // What is left of the buffer comes first: nothing, by NVIDIA's comment.
+        let data = [0, channel + 1, CHANNEL_COMPUTE];
         self.write(thread, correlation_id, COMMAND_BUFFER_FULL, Some(data));
     }
 
@@ -73,13 +74,13 @@ impl Overhead {
         self.write(thread, 0, BUFFER_FLUSH, None);
     }
 
-    /// `channel`: `CUpti_ActivityOverheadCommandBufferFullData`, channel and its kind.
+    /// `channel`: `CUpti_ActivityOverheadCommandBufferFullData`: room left, channel and its kind.
     fn write(
         self,
         thread: &ThreadState,
         correlation_id: u32,
         overhead_kind: u32,
-        channel: Option<[u32; 2]>,
+        channel: Option<[u32; 3]>,
     ) {
         let end = time::stamp();
         for_each_client(thread, kind::OVERHEAD, |client, sink, _| {
@@ -117,15 +118,16 @@ fn write(
     [start_ns, end_ns]: [u64; 2],
     correlation_id: u32,
     overhead_kind: u32,
-    channel: Option<[u32; 2]>,
+    channel: Option<[u32; 3]>,
 ) {
     let Some(bytes) = size_of_kind(kind::OVERHEAD) else {
         return;
     };
     let data = match channel {
-        // Before 12.4 records have no place for it.
         Some(channel) if bytes > overhead::OVERHEAD_DATA => allocate(channel),
-        _ => std::ptr::null_mut(),
+        // Both the place for it and the kind came with 12.4.
+        Some(_) => return,
+        None => std::ptr::null_mut(),
     };
     let is_written = sink.write(bytes, 1, |place| {
         let mut writer = Writer(place);
@@ -146,10 +148,10 @@ fn write(
 }
 
 /// For the client, which frees it.
-fn allocate(channel: [u32; 2]) -> *mut [u32; 2] {
+fn allocate(channel: [u32; 3]) -> *mut [u32; 3] {
     // SAFETY: allocates as many bytes as are written, if it allocates.
     unsafe {
-        let data = libc::malloc(size_of_val(&channel)).cast::<[u32; 2]>();
+        let data = libc::malloc(size_of_val(&channel)).cast::<[u32; 3]>();
         if !data.is_null() {
             data.write(channel);
         }
