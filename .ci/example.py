@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the example inference_server as a user does, in a release build, and checks what it says in its JSON.
 
-    example.py sim   FOLDER [ROUNDS]   500 requests on the simulated GPU at both push settings, then every break
+    example.py sim   FOLDER [ROUNDS]   500 requests on the simulated GPU at both push settings, kernel by kernel and by graphs, then every break
     example.py real  FOLDER            without a device: every real CUPTI and libcuda that the environment names
 """
 
@@ -60,32 +60,45 @@ def right(folder, requests, *more):
     ensure(found["requests"] == requests, "not every request was served", ran)
     # The program's text: a copy and a kernel for each prompt, four kernels and a copy for each step, a copy for each batch,
     # and one copy, the weights, that is no request's work. All of it is launched inside boundaries, so has both sources.
-    bound = 2 * requests + 5 * found["steps"] + found["batches"]
+    # With graphs a step's four kernels are one call, and the states of what pads batches are copied to the device, too.
+    graphs = "--graphs" in more
+    steps, setup = found["steps"], 2 if graphs else 1
+    bound = 2 * requests + 5 * steps + found["batches"]
+    calls = bound + setup - (3 * steps if graphs else 0)
     counts = (found["bound"], found["joins"]["external_and_callback"], found["unattributed"], found["operations"], found["calls"])
-    ensure(counts == (bound, bound, 1, bound + 1, bound + 1), f"the counts are {counts}, and {bound} operations were launched for requests", ran)
+    ensure(counts == (bound, bound, setup, bound + setup, calls), f"the counts are {counts}, and {bound} operations were launched for requests", ran)
+    # Every replayed kernel's two owners are known, and were compared with the truth.
+    replayed = found["graphs"]
+    known = (replayed["replays"], replayed["known"], replayed["unknown"], replayed["judged"])
+    ensure(known == ((steps, 4 * steps, 0, 4 * steps) if graphs else (0, 0, 0, 0)), f"of the replays it says {known}, and there were {steps} steps", ran)
+    if graphs:
+        ensure(1 <= replayed["executables"] <= 4, "a graph for each size of batch: 1, 2, 4, 8", ran)
     off, on = (found[name] for name in RATES)
     print(f"{' '.join(more)}: {found['operations']} operations in {found['steps']} steps, {bound} bound by both sources, 0 lost, 0 wrong; "
           f"{on:.0f} requests/s with lineage, {off:.0f} without; {ran.seconds:.1f} s")  # fmt: skip
 
 
-def broken(folder, what, holds):
-    ran = Ran(folder, ["--gpu", "sim", "--requests", "120", "--arms", "1", "--break", what])
+def broken(folder, what, holds, *more):
+    ran = Ran(folder, ["--gpu", "sim", "--requests", "120", "--arms", "1", "--break", what, *more])
     ensure(ran.status == 1, "the exit status is not 1", ran)
     ensure(ran.json.get("broken", 0) > 0, "nothing was broken", ran)
     ensure(holds(ran), "it was not noticed as it must be", ran)
     found = ran.json
-    print(f"--break {what}: {found['broken']} broken, {found['lost']} lost, {found['wrong']} wrong, faults {found['faults']}")
+    print(f"{' '.join(['--break', what, *more])}: {found['broken']} broken, {found['lost']} lost, {found['wrong']} wrong, faults {found['faults']}")
 
 
 def sim(folder, rounds):
     for _ in range(rounds):
         for push in ["true", "false"]:
-            right(folder, 500, "--sim-push-inside-enter", push)
+            for graphs in [[], ["--graphs"]]:
+                right(folder, 500, "--sim-push-inside-enter", push, *graphs)
     for runtime, cupti in [("same", "12.9"), ("own", "13.5")]:
-        right(folder, 100, "--arms=1", "--sim-runtime-calls", runtime, "--sim-cupti", cupti)
-    broken(folder, "envelope", lambda ran: ran.faults("L05") == ran.json["broken"] and ran.faults("L01") > 0 and ran.json["lost"] > 0)
-    broken(folder, "swap", lambda ran: ran.json["wrong"] > 0)
-    broken(folder, "restore", lambda ran: ran.faults("W07") > 0 and ran.json["wrong"] > 0)
+        for graphs in [[], ["--graphs"]]:
+            right(folder, 100, "--arms=1", "--sim-runtime-calls", runtime, "--sim-cupti", cupti, *graphs)
+    for graphs in [[], ["--graphs"]]:
+        broken(folder, "envelope", lambda ran: ran.faults("L05") == ran.json["broken"] and ran.faults("L01") > 0 and ran.json["lost"] > 0, *graphs)
+        broken(folder, "swap", lambda ran: ran.json["wrong"] > 0, *graphs)
+        broken(folder, "restore", lambda ran: ran.faults("W07") > 0 and ran.json["wrong"] > 0, *graphs)
 
 
 def real(folder):

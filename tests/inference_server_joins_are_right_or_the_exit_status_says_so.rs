@@ -194,6 +194,34 @@ fn every_join_is_right_whether_or_not_a_push_inside_cuptis_callback_counts() {
 }
 
 #[test]
+fn a_replayed_step_is_joined_to_its_batch_and_to_its_capture() {
+    for cupti in ["12.9", "13.5"] {
+        let ran = small(&["--graphs", "--sim-cupti", cupti]);
+        assert_eq!(ran.status, Some(0), "{}", ran.text);
+        assert_eq!(
+            (ran.number("/lost"), ran.number("/wrong")),
+            (0, 0),
+            "{}",
+            ran.text
+        );
+        assert_eq!(ran.json["faults"], serde_json::json!({}), "{}", ran.text);
+        // By the program's text, as in `assert_right`; a step's four kernels are one call, and what pads
+        // batches is set up beside the weights.
+        let (batches, steps) = (ran.number("/batches"), ran.number("/steps"));
+        let bound = 2 * 40 + 5 * steps + batches;
+        assert_eq!(ran.number("/bound"), bound);
+        assert_eq!(ran.number("/operations"), bound + 2);
+        assert_eq!(ran.number("/calls"), bound + 2 - 3 * steps);
+        // Each of the four kernels of each step was compared with the truth of both its owners.
+        assert_eq!(ran.number("/graphs/replays"), steps);
+        assert_eq!(ran.number("/graphs/judged"), 4 * steps);
+        assert_eq!(ran.number("/graphs/known"), 4 * steps);
+        let graphs = ran.number("/graphs/executables");
+        assert!((2..=4).contains(&graphs), "{graphs} sizes of batch");
+    }
+}
+
+#[test]
 fn runtime_calls_around_the_drivers_are_counted_once_whatever_their_ids_are() {
     for (ids, cupti) in [("same", "12.9"), ("own", "13.5")] {
         assert_right(&small(&["--sim-runtime-calls", ids, "--sim-cupti", cupti]));

@@ -155,6 +155,15 @@ impl Summary {
             grouped(operations.copies)
         );
         table.row("operations", operations.total(), Tone::Plain, &kinds);
+        let graphs = &checked.totals.graphs;
+        if graphs.launches > 0 {
+            let note = format!(
+                "of {} graphs, one for each size of batch; the capture of {} of their kernels is known",
+                graphs.executables,
+                grouped(graphs.known)
+            );
+            table.row("replays", graphs.launches, Tone::Plain, &note);
+        }
     }
 
     fn verdict(&self, options: &Options) -> String {
@@ -222,6 +231,16 @@ impl Summary {
             "lost": checked.lost(),
             "wrong": checked.wrong(),
             "unattributed": totals.unattributed.total(),
+            "graphs": {
+                "executables": totals.graphs.executables,
+                "replays": totals.graphs.launches,
+                "known": totals.graphs.known,
+                "unknown": totals.graphs.unknown(),
+                "judged": match &checked.judged {
+                    Judged::ByTruth(score) => Some(score.replayed),
+                    Judged::ByValidator { .. } => None,
+                },
+            },
             "judged_by": match checked.judged {
                 Judged::ByTruth(_) => "truth carried by data",
                 Judged::ByValidator { .. } => "the validator alone",
@@ -281,7 +300,7 @@ fn joins(table: &mut Table, checked: &Checked) {
     let reasons = [
         (
             unattributed.detached,
-            "detached on purpose: the model's weights",
+            "detached on purpose: what the device is set up with",
         ),
         (
             unattributed.before_first_declaration,
