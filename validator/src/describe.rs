@@ -3,7 +3,7 @@
 use lineage_core::id::{Attribution, CorrelationId, EpochId, HostNanos, LaunchEpoch, ThreadKey};
 use lineage_core::observation::{ApiId, LinkKind, Operation, Scope, Site};
 
-use crate::derive::{Handoffs, LogicalCall, Process};
+use crate::derive::{Handoffs, LogicalCall, Process, Replay};
 use crate::finding::{About, EvidenceLine};
 
 /// Characters of a name that are shown.
@@ -81,6 +81,18 @@ pub(crate) fn api(api: Option<&ApiId>) -> String {
         || "an unknown function".to_owned(),
         |api| printable(&api.to_string()),
     )
+}
+
+/// A number as a place in an order.
+pub(crate) fn ordinal(number: u32) -> String {
+    let ending = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
 }
 
 pub(crate) fn about_call(call: &LogicalCall<'_>) -> About {
@@ -231,6 +243,45 @@ impl Process<'_> {
             operation.device,
             operation.stream,
             self.interval(operation.start, operation.end)
+        )
+    }
+
+    /// The node that an operation names.
+    pub(crate) fn node_evidence(&self, operation: &Operation) -> EvidenceLine {
+        let node = operation.graph_node;
+        let node = node.map_or_else(|| "no node".to_owned(), |node| format!("node {node:#x}"));
+        let graph = operation.graph.map(|graph| format!(" of graph {graph}"));
+        let text = format!(
+            "{node}{}, {}",
+            graph.unwrap_or_default(),
+            self.operation(operation)
+        );
+        line("operation", text)
+    }
+
+    /// What a call launched.
+    pub(crate) fn replay_evidence(&self, replay: &Replay<'_>) -> EvidenceLine {
+        let told = replay.told;
+        let which = match (replay.exec, replay.number) {
+            (Ok(exec), Some(number)) => format!(
+                ", the {} of that id, created {}; its launch {number}",
+                ordinal(exec.generation),
+                self.time(exec.created.at)
+            ),
+            (Ok(exec), None) => format!(
+                ", the {} of that id, created {}",
+                ordinal(exec.generation),
+                self.time(exec.created.at)
+            ),
+            (Err(_), _) => ", of which nothing is known".to_owned(),
+        };
+        line(
+            "launched",
+            format!(
+                "executable graph {}{which}, {}",
+                told.exec,
+                self.time(told.at)
+            ),
         )
     }
 

@@ -1,5 +1,7 @@
 //! The session's rows, held against what was derived anew.
 
+mod graphs;
+
 use std::collections::{BTreeMap, HashMap};
 
 use lineage_core::fault::FaultCode;
@@ -36,7 +38,7 @@ pub(crate) fn compare(
             .get(&row.process)
             .zip(compared.get_mut(&row.process));
         let outcome = known.and_then(|(process, compared)| match &row.operation {
-            Some(_) => compared.operation(process, row, findings),
+            Some(_) => compared.operation(process, row, options, findings),
             None => compared.call(process, row, findings),
         });
         match outcome {
@@ -122,10 +124,18 @@ fn last_words<'r>(rows: &'r [Row], counts: &mut RowCounts) -> Vec<&'r Row> {
     last
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Agrees,
     OtherReason,
     Differs,
+}
+
+impl Outcome {
+    /// What both come to: a row that differs in one thing differs.
+    fn and(self, other: Self) -> Self {
+        self.max(other)
+    }
 }
 
 /// Which operations and calls of a process have had their row.
@@ -147,6 +157,7 @@ impl Compared {
         &mut self,
         process: &Process<'_>,
         row: &Row,
+        options: &Options,
         findings: &mut Findings,
     ) -> Option<Outcome> {
         let operation = row.operation.as_ref()?;
@@ -216,10 +227,11 @@ impl Compared {
             });
             return Some(Outcome::Differs);
         }
-        match joined {
-            Some(call) => Some(binding(process, call, row, findings)),
-            None => Some(Outcome::Agrees),
-        }
+        let by_graph = graphs::compare(process, number, row, options, findings);
+        let by_call = joined.map_or(Outcome::Agrees, |call| {
+            binding(process, call, row, findings)
+        });
+        Some(by_call.and(by_graph))
     }
 
     /// Compares the row of a call without an operation.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use lineage_core::evidence::Why;
 use lineage_core::fault::FaultCode;
 use lineage_core::row::{LooseFault, Row, Unattributed};
 
@@ -113,6 +114,12 @@ pub struct Counts {
     pub handoffs_without_sender: u64,
     /// Epochs and handoffs of which nothing can be said, since records are missing.
     pub not_decidable: u64,
+    /// Launches of graphs that the session told of.
+    pub graph_launches: u64,
+    /// Operations of graphs whose node's builder is known.
+    pub templates_known: u64,
+    /// Operations of graphs of whose node that is not known, by reason.
+    pub templates_unknown: BTreeMap<&'static str, u64>,
     /// Operations without a start or an end.
     pub operations_without_times: u64,
     /// Records known to be lost.
@@ -233,6 +240,9 @@ impl Counts {
             handoffs_under_way,
             handoffs_without_sender,
             not_decidable,
+            graph_launches,
+            templates_known,
+            templates_unknown,
             operations_without_times,
             records_dropped,
             duplicate_records,
@@ -285,12 +295,17 @@ impl Counts {
         self.handoffs_under_way += handoffs_under_way;
         self.handoffs_without_sender += handoffs_without_sender;
         self.not_decidable += not_decidable;
+        self.graph_launches += graph_launches;
+        self.templates_known += templates_known;
         self.operations_without_times += operations_without_times;
         self.records_dropped += records_dropped;
         self.duplicate_records += duplicate_records;
         self.external_of_other_tools += external_of_other_tools;
         self.external_without_call += external_without_call;
         self.not_examined += not_examined;
+        for (why, count) in templates_unknown {
+            *self.templates_unknown.entry(why).or_default() += count;
+        }
         for (why, count) in unattributed {
             *self.unattributed.entry(why).or_default() += count;
         }
@@ -299,6 +314,17 @@ impl Counts {
             (known @ None, Some(next)) => *known = Some(*next),
             (_, None) => {}
         }
+    }
+}
+
+/// The stable name of a reason why nobody is known to have built a node.
+pub(crate) const fn template_name(why: Why) -> &'static str {
+    match why {
+        Why::BeforeSession => "before_session",
+        Why::ExecUpdated => "exec_updated",
+        Why::NotVisible => "not_visible",
+        Why::NotCollected => "not_collected",
+        _ => "dropped",
     }
 }
 

@@ -13,21 +13,29 @@ use crate::validation::{Counts, unattributed_name};
 /// An epoch that was opened on a thread this long before a call without one was likely meant for it.
 const SHORTLY_NS: i128 = 1_000_000_000;
 
+/// Of each call, what its rows count for already: a row is lost once, and wrong once.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub(super) lost: Vec<bool>,
+    pub(super) wrong: Vec<bool>,
+}
+
 pub(super) fn check(
     process: &Process<'_>,
     options: &Options,
     counts: &mut Counts,
     findings: &mut Findings,
-) {
+) -> Judged {
     let mut check = Check {
         process,
         options,
         counts,
         findings,
     };
-    check.calls();
+    let judged = check.calls();
     check.operations();
     check.reused_ids();
+    judged
 }
 
 struct Check<'c, 'a> {
@@ -38,18 +46,22 @@ struct Check<'c, 'a> {
 }
 
 impl<'c, 'a> Check<'c, 'a> {
-    fn calls(&mut self) {
+    fn calls(&mut self) -> Judged {
         let process = self.process;
         self.counts.duplicate_records += process.calls.duplicates + process.operations.duplicates;
         self.counts.external_of_other_tools += process.externals.foreign_kind;
         self.counts.external_without_call += process.externals.unplaced.len() as u64;
         self.counts.api_calls += process.gathered.apis.len() as u64;
+        let mut judged = Judged::default();
         for (number, call, binding) in process.calls() {
             self.counts.calls += 1;
             let lost = self.binding(number, call, binding);
             let wrong = self.wrong_binding(number, call, binding);
             self.childless(number, call, lost, wrong);
+            judged.lost.push(lost);
+            judged.wrong.push(wrong);
         }
+        judged
     }
 
     /// Counts a call's binding. Whether its epoch is lost.

@@ -1,6 +1,7 @@
 //! The checks: what is lost, wrong or impossible in one process.
 
 mod epochs;
+mod graphs;
 mod joins;
 mod recording;
 mod times;
@@ -17,7 +18,8 @@ pub(crate) fn check(
     counts: &mut Counts,
     findings: &mut Findings,
 ) {
-    joins::check(process, options, counts, findings);
+    let judged = joins::check(process, options, counts, findings);
+    graphs::check(process, &judged, options, counts, findings);
     epochs::check(process, options, counts, findings);
     recording::check(process, counts, findings);
     times::check(process, options, counts, findings);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use lineage_core::id::{HostNanos, ProcessOrdinal};
 use lineage_core::observation::{
     Abandoned, ApiRecord, Call, Declared, DeviceSession, Dropped, Event, Extent, ExternalRecord,
-    Flushed, Gap, Linked, Marked, Misuse, Named, Observation, Operation, Received, Retired, Scope,
-    Sent, Stepped, ThreadEnded, ThreadStarted,
+    Flushed, Gap, GraphEvent, GraphLaunch, Linked, Marked, Misuse, Named, Observation, Operation,
+    Received, Retired, Scope, Sent, Stepped, ThreadEnded, ThreadStarted,
 };
 
 /// Something that was seen, and where in the stream.
@@ -50,6 +50,8 @@ pub(crate) struct Gathered<'a> {
     pub(crate) apis: All<'a, ApiRecord>,
     pub(crate) externals: All<'a, ExternalRecord>,
     pub(crate) operations: All<'a, Operation>,
+    pub(crate) graphs: All<'a, GraphEvent>,
+    pub(crate) graph_launches: All<'a, GraphLaunch>,
     pub(crate) flushes: All<'a, Flushed>,
     pub(crate) drops: All<'a, Dropped>,
     pub(crate) extents: All<'a, Extent>,
@@ -122,6 +124,8 @@ impl<'a> Gathered<'a> {
                 self.at(what.start);
                 take!(operations, what);
             }
+            Event::Graph(what) => take!(graphs, what),
+            Event::GraphLaunch(what) => take!(graph_launches, what),
             Event::Flushed(what) => take!(flushes, what),
             Event::Dropped(what) => take!(drops, what),
             // A span says nothing about joins; what a newer core adds is only counted.
@@ -131,8 +135,6 @@ impl<'a> Gathered<'a> {
             Event::Synchronization(_)
             | Event::EventRecord(_)
             | Event::GraphNode(_)
-            | Event::Graph(_)
-            | Event::GraphLaunch(_)
             | Event::Scheduled(_)
             | Event::OsCall(_)
             | Event::SchedulerSession(_)

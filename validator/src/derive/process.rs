@@ -9,6 +9,7 @@ use super::bindings::{CallBinding, bind};
 use super::calls::{Calls, LogicalCall};
 use super::epochs::Epochs;
 use super::gather::Gathered;
+use super::graphs::Graphs;
 use super::operations::{
     Externals, JoinedOperation, OperationJoin, Operations, Window, place_externals,
 };
@@ -26,6 +27,7 @@ pub(crate) struct Process<'a> {
     pub(crate) calls: Calls<'a>,
     pub(crate) externals: Externals<'a>,
     pub(crate) operations: Operations<'a>,
+    pub(crate) graphs: Graphs<'a>,
     /// Of each call, its operations, in order of their starts.
     pub(crate) operations_of: Vec<Vec<usize>>,
     /// Of each call, whether an operation has its id and may be that of another call.
@@ -96,6 +98,7 @@ impl<'a> Process<'a> {
         for of_call in &mut operations_of {
             of_call.sort_by_key(|&number| operations.operations[number].seen.what.start);
         }
+        let graphs = Graphs::new(&gathered, &sessions, &calls, &operations, &operations_of);
         let mut windows = windows(&calls, &operations);
         for seen in &gathered.extents {
             windows
@@ -114,6 +117,7 @@ impl<'a> Process<'a> {
             calls,
             externals,
             operations,
+            graphs,
             operations_of,
             has_ambiguous,
             bindings,
@@ -169,6 +173,7 @@ impl<'a> Process<'a> {
             // One of the operations of its id may be its own.
             _ if self.has_ambiguous[number] => Childless::MaybeNone,
             OperationsDue::MaybeCaptured => Childless::MaybeCaptured,
+            _ if self.graphs.may_launch_nothing(number) => Childless::MaybeNone,
             OperationsDue::One | OperationsDue::Many
                 if window.is_some_and(Window::is_without_operations) =>
             {
