@@ -156,9 +156,7 @@ impl<'a> Graphs<'a> {
         let timeline = self.timelines.get(&replay.told.session);
         match (replay.exec, timeline) {
             (Ok(exec), Some(timeline)) => {
-                let at = replay.told.sequence.0;
-                timeline.lost_between(exec.created.sequence.0, at)
-                    || timeline.holds(exec, |kind| kind == GraphNodeKind::Conditional)
+                timeline.holds(exec, |kind| kind == GraphNodeKind::Conditional)
             }
             _ => true,
         }
@@ -183,8 +181,7 @@ impl<'a> Graphs<'a> {
                     .is_some_and(|other| timeline.copied_into(other, node).is_some())
         });
         let inner = |kind| matches!(kind, GraphNodeKind::Child | GraphNodeKind::Conditional);
-        let lost = timeline.lost_between(exec.created.sequence.0, sequence);
-        is_of_another || ((node >> 32) as u32 != exec.id && !lost && !timeline.holds(exec, inner))
+        is_of_another || ((node >> 32) as u32 != exec.id && !timeline.holds(exec, inner))
     }
 
     /// Of each life of an executable graph, its launches that are known by number of session and
@@ -222,6 +219,9 @@ impl<'a> Graphs<'a> {
             let is_ahead = sequence > newest;
             let exec = match timeline.exec_at(told.exec, sequence) {
                 _ if is_ahead => Err(Why::Dropped),
+                Some(exec) if timeline.lost_between(exec.created.sequence.0, sequence) => {
+                    Err(Why::Dropped)
+                }
                 Some(exec) => Ok(exec),
                 None => Err(timeline.why_no_exec(told.exec)),
             };
@@ -332,8 +332,9 @@ impl<'a> Timeline<'a> {
         for change in changes {
             let sequence = change.sequence.0;
             let told = matches!(change.change, GraphChange::Lost { .. });
-            if told || before.is_some_and(|before| before + 1 < sequence) {
-                timeline.losses.push(sequence);
+            let first_missing = before.map_or(sequence, |before| before + 1);
+            if told || first_missing < sequence {
+                timeline.losses.push(first_missing);
                 made.clear();
             }
             before = Some(sequence);
@@ -479,9 +480,6 @@ impl<'a> Timeline<'a> {
             GraphChange::ExecCreated { graph, .. } => graph,
             _ => return false,
         };
-        if self.lost_between(exec.created.sequence.0, sequence) {
-            return false;
-        }
         let has_bodies = self.holds(exec, |kind| kind == GraphNodeKind::Conditional);
         let switches: Vec<(Option<u64>, bool)> = self
             .changes_of(exec, sequence)

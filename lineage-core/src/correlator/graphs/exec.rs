@@ -136,7 +136,7 @@ pub(super) struct Exec {
     pub(super) created: u64,
     pub(super) created_at: HostNanos,
     pub(super) destroyed: Option<u64>,
-    /// Changes were lost from here on.
+    /// Changes were lost from here on: it may have been destroyed, and its id given to another.
     pub(super) lost_from: Option<u64>,
     /// It had more nodes than there was room for.
     pub(super) incomplete: bool,
@@ -197,9 +197,10 @@ impl Exec {
         self.nodes.push(node);
     }
 
-    /// Whether it is what its id meant after this change.
+    /// Whether it is what its id meant after this change, as far as is known.
     pub(super) fn lives_at(&self, sequence: u64) -> bool {
-        self.created <= sequence && self.destroyed.is_none_or(|destroyed| sequence < destroyed)
+        let ends = [self.destroyed, self.lost_from];
+        self.created <= sequence && ends.into_iter().flatten().all(|end| sequence < end)
     }
 
     /// A node of it, with its place among them.
@@ -313,24 +314,10 @@ impl Exec {
         }
     }
 
-    /// Changes were lost: nothing of before holds for sure.
-    pub(super) fn lose(&mut self, from: u64, floor: u64) {
-        self.lost_from.get_or_insert(from);
-        let floor = self.floor(floor);
-        for node in &mut self.nodes {
-            let unknown = Origin::Unknown(Why::Dropped);
-            node.origin.change(from, unknown, floor, &mut self.changes);
-        }
-    }
-
     /// Whether a launch at this moment has a node that certainly runs and that CUPTI records.
     pub(super) fn has_certain_work(&self, sequence: u64) -> bool {
-        let known_until = [self.switches_unknown_from, self.lost_from];
-        let is_known = known_until
-            .into_iter()
-            .flatten()
-            .all(|from| sequence < from);
-        is_known
+        let unknown = self.switches_unknown_from;
+        unknown.is_none_or(|from| sequence < from)
             && self.nodes.iter().any(|node| {
                 node.runs_on_the_device()
                     && (node.of_root || !self.has_bodies)

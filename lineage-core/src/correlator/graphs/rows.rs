@@ -85,11 +85,8 @@ impl Session {
                 faults.add(FaultCode::W06);
             }
         }
-        let runs_once = found.is_ok_and(|(_, known)| {
-            operation.kind == ActivityKind::Kernel
-                && !known.may_iterate()
-                && known.lost_from.is_none()
-        });
+        let runs_once = found
+            .is_ok_and(|(_, known)| operation.kind == ActivityKind::Kernel && !known.may_iterate());
         let of_exec = found.ok().map(|(exec, known)| (exec, known.nodes()));
         graph.iteration = self.iteration(launching, operation.graph_node, place, of_exec);
         if graph.iteration > 1 && runs_once && place.is_some() {
@@ -251,7 +248,7 @@ fn names_another(graphs: &Graphs, known: &Exec, operation: &Operation, sequence:
     let can_have_others = known.has_children || known.has_bodies || known.incomplete;
     is_of_other(by_node)
         || operation.graph.is_some_and(is_of_other)
-        || (by_node != known.id && !can_have_others && known.lost_from.is_none())
+        || (by_node != known.id && !can_have_others)
 }
 
 /// How often a node that is not known has run in this call by now.

@@ -130,15 +130,17 @@ impl Graphs {
     ) -> Change {
         let mut change = Change::default();
         let sequence = event.sequence.0;
+        let mut first_missing = sequence;
         if let Some(newest) = self.newest {
             if sequence <= newest {
                 change.duplicate = true;
                 return change;
             }
-            let missing = sequence - newest - 1;
+            first_missing = newest + 1;
+            let missing = sequence - first_missing;
             let told = matches!(event.change, GraphChange::Lost { .. });
             if missing > 0 && !told {
-                self.lose(sequence);
+                self.lose(first_missing);
                 change.lost = missing;
             }
         }
@@ -218,7 +220,7 @@ impl Graphs {
                 });
             }
             GraphChange::Lost { count } => {
-                self.lose(sequence);
+                self.lose(first_missing);
                 change.lost += count;
             }
             // Edges order work, and change no join.
@@ -508,15 +510,12 @@ impl Graphs {
     /// Changes were lost: of what was known nothing holds for sure from here on.
     fn lose(&mut self, sequence: u64) {
         self.lost_from.get_or_insert(sequence);
-        let floor = self.floor();
         self.graphs.clear();
         self.nodes.clear();
         self.updating.clear();
         let mut held = 0;
         for exec in self.execs.iter_mut().flatten() {
-            if exec.destroyed.is_none() {
-                exec.lose(sequence, floor);
-            }
+            exec.lost_from.get_or_insert(sequence);
             held += exec.weight();
         }
         self.held = held;
