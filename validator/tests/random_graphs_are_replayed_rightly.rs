@@ -152,7 +152,7 @@ impl World {
             7 => self.destroy(a, b % 2 == 0),
             8 => self.drain(a, b),
             9 => self.flush(),
-            10 if c % 8 == 0 => {
+            10 if c.is_multiple_of(8) => {
                 // One that would change nothing: an edge that was read.
                 let change = GraphChange::Edges {
                     graph: 1,
@@ -262,7 +262,7 @@ impl World {
         let ids: Vec<u64> = self.execs[&exec].nodes.keys().copied().collect();
         let mut updated = Vec::new();
         for (number, (node, (original, now))) in ids.into_iter().zip(from).enumerate() {
-            let is_told = c % 3 == 0 || (c % 3 == 1 && number % 2 == 0);
+            let is_told = c.is_multiple_of(3) || (c % 3 == 1 && number.is_multiple_of(2));
             if is_told {
                 let original = Some(original);
                 let change = GraphChange::NodeUpdated {
@@ -297,7 +297,7 @@ impl World {
         let Some((exec, node)) = self.of_exec(a, b) else {
             return;
         };
-        let named = Some(if b % 2 == 0 {
+        let named = Some(if b.is_multiple_of(2) {
             self.execs[&exec].from[&node]
         } else {
             node
@@ -429,7 +429,7 @@ impl World {
                 let mut number = 0_u8;
                 let taken = self.records.extract_if(.., |_| {
                     number = number.wrapping_add(b | 1);
-                    number % 3 == 0
+                    number.is_multiple_of(3)
                 });
                 self.seen.extend(taken.map(|(_, event)| event));
             }
