@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaStream, DriverError, result};
 use lineage_core::Epoch;
+use lineage_cupti::graph::record_edges;
 
 use crate::graph::CapturedGraph;
 
@@ -101,6 +102,9 @@ impl<'a> Capture<'a> {
     /// and come back, and instantiates the graph. All of it is a launch boundary of `epoch`, which
     /// becomes the capture epoch of every node; on an inert epoch, of whatever is current.
     ///
+    /// The graph's edges are recorded with their kinds, where a session has device evidence
+    /// ([`CapturedGraph::edges`]).
+    ///
     /// Nothing runs. What is captured keeps the addresses it was given: the memory has to outlive
     /// the graph, which cudarc's slices do not see to, and what differs from replay to replay has to
     /// be copied into that memory.
@@ -130,10 +134,13 @@ impl<'a> Capture<'a> {
                 .end_capture(self.flags)
                 .map_err(CaptureError::End)?
                 .ok_or(CaptureError::NoGraph)?;
+            // SAFETY: the graph lives, and this thread alone has it.
+            let edges = unsafe { record_edges(graph.cu_graph().cast()) };
             Ok(CapturedGraph::new(
                 graph,
                 Arc::clone(self.stream),
                 epoch.id(),
+                edges,
             ))
         })
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaGraph, CudaStream, DriverError, result};
 use lineage_core::{Epoch, LaunchEpoch};
+use lineage_cupti::graph::EdgesError;
 
 /// Why a graph was not launched.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,7 @@ pub struct CapturedGraph {
     graph: CudaGraph,
     stream: Arc<CudaStream>,
     capture: Option<LaunchEpoch>,
+    edges: Result<Option<usize>, EdgesError>,
 }
 
 // SAFETY: `CudaGraph` is two driver handles that any thread may use, one at a time, and a stream that may be
@@ -45,11 +47,13 @@ impl CapturedGraph {
         graph: CudaGraph,
         stream: Arc<CudaStream>,
         capture: Option<LaunchEpoch>,
+        edges: Result<Option<usize>, EdgesError>,
     ) -> Self {
         Self {
             graph,
             stream,
             capture,
+            edges,
         }
     }
 
@@ -82,6 +86,14 @@ impl CapturedGraph {
     /// The epoch that it was captured under; `None` if that was inert.
     pub fn capture_epoch(&self) -> Option<LaunchEpoch> {
         self.capture
+    }
+
+    /// How many edges were recorded; `None` if no session had device evidence at the capture.
+    ///
+    /// # Errors
+    /// Why they could not be: they are unknown then, and nothing else is.
+    pub fn edges(&self) -> Result<Option<usize>, EdgesError> {
+        self.edges
     }
 
     /// cudarc's own.

@@ -10,8 +10,9 @@ use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use lineage_core::row::{Binding, Row};
-use lineage_core::{Epoch, LaunchEpoch, Lineage, Report, current};
+use lineage_core::observation::{EdgeKind, Event, GraphChange, GraphEvent, Observation};
+use lineage_core::row::{Binding, Row, Template};
+use lineage_core::{Attribution, Epoch, LaunchEpoch, Lineage, Report, current};
 use lineage_cudarc::{Capture, CaptureError, CaptureMode, GraphExt as _, LaunchError};
 use lineage_cudarc::{CapturedGraph, pause_event_tracking};
 use lineage_cupti::Cupti;
@@ -96,6 +97,26 @@ fn replayed(report: &Report) -> Vec<LaunchEpoch> {
     bound.collect()
 }
 
+/// What a replayed kernel's node was captured under.
+fn captured_under(row: &Row) -> Option<Attribution> {
+    row.operation.as_ref()?.graph_node?;
+    match row.graph.expect("it ran in a graph").template {
+        Template::Known(node) => Some(node.capture),
+        other => panic!("its template is {other:?}"),
+    }
+}
+
+/// The kinds of the edges that an observation tells.
+fn edges(observation: &Observation) -> Vec<EdgeKind> {
+    match &observation.event {
+        Event::Graph(GraphEvent {
+            change: GraphChange::Edges { edges, .. },
+            ..
+        }) => edges.iter().map(|edge| edge.kind).collect(),
+        _ => Vec::new(),
+    }
+}
+
 #[test]
 fn each_replay_belongs_to_its_own_epoch_whoever_captured() {
     isolated(
@@ -106,6 +127,7 @@ fn each_replay_belongs_to_its_own_epoch_whoever_captured() {
             let [first, second, third] = ["first", "second", "third"].map(Epoch::declare);
             let mut graph = program.capture(2, &capture);
             assert_eq!(graph.capture_epoch(), Some(id(&capture)));
+            assert_eq!(graph.edges(), Ok(Some(1)), "one node behind the other");
             graph.launch(&first).unwrap();
             graph.launch(&second).unwrap();
             let other = program.context.new_stream().unwrap();
@@ -117,8 +139,13 @@ fn each_replay_belongs_to_its_own_epoch_whoever_captured() {
             second.run(|| graph.launch(&Epoch::inert())).unwrap();
             other.synchronize().unwrap();
             let expected = [&first, &second, &third, &first, &second].map(id);
+            let captured = Attribution::Epoch(id(&capture));
             let report = program.end();
             assert_eq!(replayed(&report), expected.map(|epoch| [epoch; 2]).concat());
+            let templates: Vec<_> = report.rows.iter().filter_map(captured_under).collect();
+            assert_eq!(templates, [captured; 10]);
+            let kinds: Vec<EdgeKind> = report.observations.iter().flat_map(edges).collect();
+            assert_eq!(kinds, [EdgeKind::Completion]);
         },
     );
 }
