@@ -116,6 +116,8 @@ step_otlp() {
 
 step_handoffs() { .ci/handoffs small; }
 
+step_graphs() { .ci/graphs small; }
+
 step_fuzz() { fuzz/run 60; }
 
 step_api() { scripts/public-api; }
@@ -125,6 +127,10 @@ step_api() { scripts/public-api; }
 step_repeat() { .ci/example.py sim "$work/example" 20; }
 
 step_handoffs_20() { .ci/handoffs long "$work"; }
+
+step_graph_matrix() { .ci/graphs long "$work"; }
+
+step_recapture() { .ci/recapture.py "$work/recapture"; }
 
 step_otlp_rough() {
     .ci/otlp/restart.py "$work/otlp" kill
