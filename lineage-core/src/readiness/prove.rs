@@ -45,6 +45,7 @@ pub(crate) struct OperationSeen {
 
 type StreamId = (u32, u32, u32);
 type CallId = (u32, CorrelationId);
+type Made = FxHashMap<(u32, u32), HostNanos>;
 
 impl OperationSeen {
     fn stream_id(&self) -> StreamId {
@@ -92,7 +93,8 @@ pub(crate) struct Prover<'a, 'o> {
     graphs: Graphs,
     attributes: FxHashMap<CallId, LaunchOrder>,
     kinds: FxHashMap<(u32, u32), StreamKind>,
-    made: FxHashSet<(u32, u32)>,
+    /// When a stream was made, by context and stream.
+    made: Made,
     recorded: FxHashMap<CallId, Recorded>,
     /// Streams with operations, by context.
     used: FxHashMap<u32, FxHashSet<StreamId>>,
@@ -115,7 +117,7 @@ impl<'a, 'o> Prover<'a, 'o> {
             graphs: Graphs::of(events.clone()),
             attributes: FxHashMap::default(),
             kinds: FxHashMap::default(),
-            made: FxHashSet::default(),
+            made: Made::default(),
             recorded: FxHashMap::default(),
             used: FxHashMap::default(),
             everywhere: Partials::of(Partial::OrderCallsNotCollected),
@@ -171,8 +173,8 @@ impl<'a, 'o> Prover<'a, 'o> {
             Event::StreamDescribed(of) => {
                 let key = (of.context, of.stream);
                 self.kinds.insert(key, of.kind);
-                if of.made.is_some() {
-                    self.made.insert(key);
+                if let Some(at) = of.made {
+                    self.made.insert(key, at);
                 }
             }
             Event::EventRecord(of) => {
@@ -253,8 +255,8 @@ impl<'a, 'o> Prover<'a, 'o> {
         let mut proved: Vec<Readiness> = self.operations.iter().map(unknown).collect();
         let mut fold = Fold {
             streams: FxHashMap::default(),
-            disturbed: Partials::of(Partial::BeforeRecording),
-            clean_contexts: FxHashSet::default(),
+            disturbed: vec![(Partial::BeforeRecording, HostNanos(0))],
+            clean_contexts: FxHashMap::default(),
             by_sync: FxHashMap::default(),
             by_call: FxHashMap::default(),
             execs: FxHashMap::default(),
@@ -321,7 +323,7 @@ impl<'a, 'o> Prover<'a, 'o> {
                     stream.begin(exit, effect, Vec::new(), &mut overlapped);
                 }
                 if wait.stream.is_none() {
-                    fold.disturbed.add(Partial::EventUnknown);
+                    fold.disturb(Partial::EventUnknown, enter);
                 }
             }
             Deed::Record(id) => {
@@ -353,12 +355,12 @@ impl<'a, 'o> Prover<'a, 'o> {
                     of.at(enter);
                     of.begin(exit, Effect::Clean, Vec::new(), &mut overlapped);
                 }
-                if stream.is_none() {
-                    fold.clean_contexts.extend(context);
+                if let (Some(context), None) = (context, stream) {
+                    fold.clean_contexts.insert(context, enter);
                 }
             }
             Deed::Disturb(reason) => {
-                fold.disturbed.add(reason);
+                fold.disturb(reason, enter);
                 // Into which stream it went is not known.
                 for stream in fold.streams.values_mut() {
                     stream.at(enter);
@@ -612,24 +614,33 @@ fn behind(operation: &OperationSeen) -> Dependency {
 /// What is known so far.
 struct Fold {
     streams: FxHashMap<StreamId, Stream>,
-    /// What makes a stream partial that was not used yet.
-    disturbed: Partials,
-    clean_contexts: FxHashSet<u32>,
+    /// What makes a stream partial that was not used yet, and when that was last.
+    disturbed: Vec<(Partial, HostNanos)>,
+    /// When a thread began to wait, with success, for all of a context.
+    clean_contexts: FxHashMap<u32, HostNanos>,
     by_sync: FxHashMap<u64, Frontier>,
     by_call: FxHashMap<CallId, Frontier>,
     execs: FxHashMap<(u32, u32), (HostNanos, usize)>,
 }
 
 impl Fold {
-    fn stream(&mut self, id: StreamId, made: &FxHashSet<(u32, u32)>) -> &mut Stream {
-        let (disturbed, contexts) = (self.disturbed, &self.clean_contexts);
+    fn disturb(&mut self, reason: Partial, at: HostNanos) {
+        self.disturbed.retain(|(of, _)| *of != reason);
+        self.disturbed.push((reason, at));
+    }
+
+    fn stream(&mut self, id: StreamId, made: &Made) -> &mut Stream {
+        let (disturbed, contexts) = (&self.disturbed, &self.clean_contexts);
         self.streams.entry(id).or_insert_with(|| {
-            let fresh = made.contains(&(id.1, id.2)) || contexts.contains(&id.1);
-            Stream::new(if fresh {
-                disturbed.without(Partial::BeforeRecording)
-            } else {
-                disturbed
-            })
+            // What was before the stream was made, or had ended, is no matter.
+            let since = made.get(&(id.1, id.2)).max(contexts.get(&id.1));
+            let mut partial = Partials::NONE;
+            for (reason, at) in disturbed {
+                if since.is_none_or(|since| at > since) {
+                    partial.add(*reason);
+                }
+            }
+            Stream::new(partial)
         })
     }
 }

@@ -15,6 +15,7 @@ pub(super) struct HostPiece {
     pub(super) from: HostNanos,
     pub(super) to: HostNanos,
     pub(super) stage: Stage,
+    pub(super) next: Stage,
     pub(super) source: TimeSource,
 }
 
@@ -25,13 +26,15 @@ pub(super) struct Host<'h, 'a> {
 }
 
 impl Host<'_, '_> {
-    /// Splits a stretch by what it went into. With a partial set of dependencies only what needs no
+    /// Splits a stretch by what it went into; `perhaps_covered` says that earlier work of the stream
+    /// may have been at the device meanwhile. With a partial set of dependencies only what needs no
     /// explanation is told: something that is not recorded may have held the work back meanwhile.
     pub(super) fn verdicts(
         &mut self,
         row: &Row,
         piece: HostPiece,
         partial: Partials,
+        perhaps_covered: bool,
     ) -> Vec<Segment> {
         let mut out = Vec::new();
         let mut push = |from, to, verdict, source| {
@@ -52,6 +55,11 @@ impl Host<'_, '_> {
         }
         if !partial.is_empty() {
             let verdict = Verdict::Unresolved(Doubt::Critical(partial));
+            push(piece.from, piece.to, verdict, None);
+            return out;
+        }
+        if perhaps_covered {
+            let verdict = Verdict::Unresolved(Doubt::PerhapsCovered);
             push(piece.from, piece.to, verdict, None);
             return out;
         }
@@ -100,10 +108,18 @@ impl Host<'_, '_> {
                 {
                     return one(Verdict::BatchWait, Some(TimeSource::Application));
                 }
-                if !ready && piece.stage == Stage::HandedOver {
+                if !ready && piece.stage != Stage::BatchFormed {
                     return one(Verdict::Unresolved(Doubt::NotMarkedReady), None);
                 }
-                self.taken_late(row, piece)
+                match (piece.stage, piece.next) {
+                    // The thread that launches did not have it yet.
+                    (Stage::Ready | Stage::BatchFormed, Stage::HandedOver) => {
+                        one(Verdict::Unresolved(Doubt::NotHandedOver), None)
+                    }
+                    // It had it all along.
+                    (Stage::Ready | Stage::BatchFormed, _) => self.in_scope(row, piece),
+                    _ => self.taken_late(row, piece),
+                }
             }
             Stage::Scope => self.in_scope(row, piece),
             Stage::Api => self.in_call(row, piece),
@@ -243,6 +259,7 @@ impl Host<'_, '_> {
                 out.push(claim(ran.from, ran.to, verdict, source));
             }
         }
+        leave_usual(&mut out, typical_ns, piece.source);
         out
     }
 
@@ -271,6 +288,23 @@ fn claim(from: HostNanos, to: HostNanos, verdict: Verdict, source: Option<TimeSo
         to,
         of: (verdict, source),
     }
+}
+
+/// Of a slow call, what such calls take anyway is as expected. Where in the call that was is not
+/// known: it is told at its end.
+fn leave_usual(claims: &mut Vec<Claim>, typical_ns: Option<u64>, source: TimeSource) {
+    let Some(typical_ns) = typical_ns else { return };
+    let Some(last) = claims.last_mut() else {
+        return;
+    };
+    if !matches!(last.of.0, Verdict::ApiSlow { cause: None, .. }) {
+        return;
+    }
+    let length = last.to.0.saturating_sub(last.from.0);
+    let (from, to) = (HostNanos(last.to.0 - typical_ns.min(length)), last.to);
+    last.to = from;
+    let usual = Verdict::Expected(Expected::UsualCall { typical_ns });
+    claims.push(claim(from, to, usual, Some(source)));
 }
 
 /// How a thread that is off its processor is late; `None` if it ran or that is not known.

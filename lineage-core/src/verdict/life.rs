@@ -106,6 +106,11 @@ pub enum Doubt {
     },
     /// Whether it was ready is not marked.
     NotMarkedReady,
+    /// It was ready, and not handed over yet.
+    NotHandedOver,
+    /// Earlier work of its stream had been called: whether that waited for the device, which would
+    /// cover this, or for its own submission is not recorded.
+    PerhapsCovered,
     /// Whether the thread ran is not recorded.
     ThreadUnknown,
     /// The call took longer than its kind, and whether its thread ran is not recorded.
@@ -143,6 +148,12 @@ impl Doubt {
                 "submitted and ready: the device, or another process on it".to_owned()
             }
             Self::NotMarkedReady => "whether the work was ready is not marked".to_owned(),
+            Self::NotHandedOver => {
+                "ready, and not yet handed to the thread that launches".to_owned()
+            }
+            Self::PerhapsCovered => {
+                "whether earlier work of its stream, called and not begun, covered this".to_owned()
+            }
             Self::ThreadUnknown => "what its thread did is not recorded".to_owned(),
             Self::LongCall { typical_ns } => format!(
                 "the call took longer than its kind (median {typical_ns} ns); whether its thread ran is not recorded"
@@ -157,13 +168,16 @@ impl Doubt {
             Self::Critical(partial) | Self::DependencyOrSubmission(partial) => {
                 partial.iter().map(|of| of.settle()).collect()
             }
-            Self::SubmissionOrDevice => vec!["submission times (tier explain)"],
+            Self::SubmissionOrDevice | Self::PerhapsCovered => {
+                vec!["submission times (tier explain)"]
+            }
             Self::Device { exclusive: true } => {
                 vec!["what else ran on the device, with its channel and footprint"]
             }
             Self::Device { exclusive: false } => {
                 vec!["whether other processes can have the device"]
             }
+            Self::NotHandedOver => vec!["what the thread did that handed it over"],
             Self::NotMarkedReady => vec!["a mark when the work has all it needs"],
             Self::ThreadUnknown | Self::LongCall { .. } => vec!["scheduler evidence"],
             Self::NoHistory => vec!["a longer recording"],
@@ -343,8 +357,9 @@ impl Life {
     pub fn is_exact(&self) -> bool {
         let in_order = self.segments.iter().all(|of| of.from <= of.to);
         let joined = self.segments.windows(2).all(|two| two[0].to == two[1].from);
-        let sum: u64 = self.segments.iter().map(Segment::duration_ns).sum();
-        in_order && joined && sum == self.whole_ns()
+        let durations = self.segments.iter().map(Segment::duration_ns);
+        let sum: u128 = durations.map(u128::from).sum();
+        in_order && joined && sum == u128::from(self.whole_ns())
     }
 
     /// Whether it is known from when on it could have begun: something is proved, or nothing can

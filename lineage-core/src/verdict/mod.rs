@@ -26,8 +26,10 @@
 //!    before it returned. (`path`)
 //! 2. **What covers it.** While work ran that the operation had to wait for
 //!    ([`readiness`](crate::readiness)), the host's time cost nothing.
-//! 3. **What was binding.** The dependency was, if the work was there before it ended: submitted
-//!    before by more than the clocks' error, or begun right behind it, within the dispatch floor.
+//! 3. **What was binding.** The dependency was, if the work was there before it ended, by more than
+//!    the clocks' error, and began right behind it, within the dispatch floor; or, where its
+//!    submission was observed and all dependencies are known, whenever it began. (With a partial set
+//!    and a later start, what is not recorded may have held it back all the time.)
 //! 4. **Host time** that nothing covers is told apart by what its thread did, but only if all
 //!    dependencies are known: else something that was not recorded may have held the work back
 //!    meanwhile, and the host's time is not known to be critical. (`host`)

@@ -32,7 +32,15 @@ struct Piece {
     from: HostNanos,
     to: HostNanos,
     stage: Stage,
+    /// What comes next.
+    next: Stage,
     source: TimeSource,
+}
+
+impl Piece {
+    const fn within(self, from: HostNanos, to: HostNanos) -> Self {
+        Self { from, to, ..self }
+    }
 }
 
 /// What the judging of one process's rows rests on.
@@ -41,6 +49,15 @@ pub(super) struct Bench<'a> {
     pub(super) histories: &'a mut Histories,
     pub(super) floor: Option<DispatchFloor>,
     pub(super) settings: Settings,
+}
+
+/// When what an operation had to wait for was at the device.
+#[derive(Debug, Default)]
+struct Busy {
+    /// It ran, or had been submitted.
+    ran: Vec<Stretch<()>>,
+    /// It had been called, and when it was submitted is not known.
+    perhaps: Vec<Stretch<()>>,
 }
 
 /// What is known of an operation before it began.
@@ -97,8 +114,7 @@ impl Bench<'_> {
         life
     }
 
-    /// The moments of its life up to its start, in order; those that contradict an earlier one
-    /// within the clocks' error are left out.
+    /// The moments of its life up to its start, in order.
     fn points(&self, row: &Row, operation: &Operation, start: HostNanos) -> Vec<Point> {
         let mut all: Vec<Point> = Vec::new();
         let mut add = |at: Option<HostNanos>, stage, source| {
@@ -155,13 +171,7 @@ impl Bench<'_> {
         } else {
             add(stages.api_exit.at(), Stage::Returned, api);
         }
-        let mut points: Vec<Point> = Vec::new();
-        for point in all {
-            if point.at <= start && points.last().is_none_or(|last| last.at <= point.at) {
-                points.push(point);
-            }
-        }
-        points
+        in_order(all, start)
     }
 
     /// When the call before this one in its scope returned: a later call's life begins there.
@@ -200,15 +210,18 @@ impl Bench<'_> {
         let enter = kept(Stage::Api);
         let dependency = readiness.not_before.filter(|(at, _)| *at <= start);
         let after = |at: HostNanos, of: HostNanos| at.0 > of.0.saturating_add(epsilon_ns);
-        let binding = dependency.is_some_and(|(at, _)| match (submitted, enter) {
+        // Right behind it, or with nothing else that can have held it back since.
+        let floor = self.floor;
+        let last = dependency.is_some_and(|(at, _)| {
+            let behind = floor.is_some_and(|floor| start.0 - at.0 <= floor.limit_ns);
+            behind || (readiness.is_complete() && operation.submitted.is_some())
+        });
+        let there = dependency.is_some_and(|(at, _)| match (submitted, enter) {
             (Some(submitted), _) => after(at, submitted),
-            (None, Some(enter)) => {
-                let gap = start.0 - at.0;
-                let floor = self.floor.is_some_and(|floor| gap <= floor.limit_ns);
-                operation.submitted.is_none() && floor && after(at, enter)
-            }
+            (None, Some(enter)) => operation.submitted.is_none() && after(at, enter),
             (None, None) => false,
         });
+        let binding = last && there;
         Known {
             readiness,
             dependency,
@@ -239,15 +252,18 @@ impl Bench<'_> {
                 from: point.at,
                 to,
                 stage: point.stage,
+                next: points
+                    .get(at + 1)
+                    .map_or(Stage::Executing, |next| next.stage),
                 source: point.source,
             });
         }
         let busy = self.busy(known, first.at);
-        let zone = self.zone(known, &busy, first.at, start);
+        let zone = self.zone(known, &busy.ran, first.at, start);
         for piece in pieces {
             for part in split(stretch(piece.from, piece.to), zone) {
                 if zone.is_some_and(|zone| part.from >= zone.from && part.to <= zone.to) {
-                    self.in_zone(part, piece, known, &busy, life);
+                    self.in_zone(part, piece, known, &busy.ran, life);
                 } else {
                     self.outside_zone(number, row, part, piece, start, known, &busy, life);
                 }
@@ -295,13 +311,13 @@ impl Bench<'_> {
         piece: Piece,
         start: HostNanos,
         known: &Known,
-        busy: &[Stretch<()>],
+        busy: &Busy,
         life: &mut Life,
     ) {
         let host = is_host(piece.stage);
         let mut at = part.from;
         let mut rest: Vec<(Stretch<()>, bool)> = Vec::new();
-        for covered in overlap(busy, part) {
+        for covered in overlap(&busy.ran, part) {
             rest.push((stretch(at, covered.from), false));
             rest.push((covered, true));
             at = covered.to;
@@ -330,12 +346,14 @@ impl Bench<'_> {
                     });
                 }
                 _ if host => {
-                    let whole = Piece {
-                        from: part.from,
-                        to: part.to,
-                        ..piece
-                    };
-                    self.host(row, whole, known, life);
+                    let mut at = part.from;
+                    for perhaps in overlap(&busy.perhaps, part) {
+                        self.host(row, piece.within(at, perhaps.from), known, false, life);
+                        let inside = piece.within(perhaps.from, perhaps.to);
+                        self.host(row, inside, known, true, life);
+                        at = perhaps.to;
+                    }
+                    self.host(row, piece.within(at, part.to), known, false, life);
                 }
                 _ => self.on_device(number, part, piece, start, known, life),
             }
@@ -343,7 +361,17 @@ impl Bench<'_> {
     }
 
     /// Time before the work was given away, that nothing covers.
-    fn host(&mut self, row: &Row, piece: Piece, known: &Known, life: &mut Life) {
+    fn host(
+        &mut self,
+        row: &Row,
+        piece: Piece,
+        known: &Known,
+        perhaps_covered: bool,
+        life: &mut Life,
+    ) {
+        if piece.from >= piece.to {
+            return;
+        }
         let mut host = Host {
             scene: self.scene,
             histories: self.histories,
@@ -352,10 +380,11 @@ impl Bench<'_> {
             from: piece.from,
             to: piece.to,
             stage: piece.stage,
+            next: piece.next,
             source: piece.source,
         };
         life.segments
-            .extend(host.verdicts(row, asked, known.readiness.partial));
+            .extend(host.verdicts(row, asked, known.readiness.partial, perhaps_covered));
     }
 
     /// Time between the call's return or the submission and the start.
@@ -514,13 +543,14 @@ impl Bench<'_> {
         found
     }
 
-    /// When what it had to wait for ran, within its life: the last run of it ends with its
-    /// dependency.
-    fn busy(&self, known: &Known, since: HostNanos) -> Vec<Stretch<()>> {
+    /// When what it had to wait for ran, or was submitted and waited itself, within its life: from
+    /// then on the host's time costs nothing. The last run of it ends with its dependency. Before
+    /// its submission that work may itself have waited for the host.
+    fn busy(&self, known: &Known, since: HostNanos) -> Busy {
         let Some((until, dependency)) = known.dependency else {
-            return Vec::new();
+            return Busy::default();
         };
-        let mut found = Vec::new();
+        let (mut found, mut perhaps) = (Vec::new(), Vec::new());
         let mut next = dependency.row;
         for _ in 0..LOOKED_BACK {
             let Some(row) = next else { break };
@@ -530,17 +560,29 @@ impl Bench<'_> {
             let (Some(start), Some(end)) = (operation.start, operation.end) else {
                 break;
             };
-            let (from, to) = (start.max(since), end.min(until));
+            let submitted = operation.submitted.filter(|at| *at <= start);
+            let arrived = submitted.unwrap_or(start);
+            let (from, to) = (arrived.max(since), end.min(until));
             if from < to {
                 found.push(stretch(from, to));
             }
-            if start <= since {
+            if submitted.is_none() {
+                let called = self.scene.rows[row].stages.api_enter.at();
+                let from = called.unwrap_or_default().max(since);
+                if from < start {
+                    perhaps.push(stretch(from, start));
+                }
+            }
+            if arrived <= since {
                 break;
             }
             let before = self.scene.readiness(row).and_then(|of| of.not_before);
             next = before.and_then(|(_, dependency)| dependency.row);
         }
-        union(found, self.floor.map_or(0, |floor| floor.limit_ns))
+        Busy {
+            ran: union(found, self.floor.map_or(0, |floor| floor.limit_ns)),
+            perhaps: union(perhaps, 0),
+        }
     }
 
     /// The time that a binding dependency explains: from when it ran or the work was there.
@@ -597,6 +639,29 @@ impl Bench<'_> {
             Verdict::Executing
         }
     }
+}
+
+/// The moments that do not contradict each other. The call's entry stands, which is what joins the
+/// operation to its host; before it later stages are believed, and after it earlier ones.
+fn in_order(all: Vec<Point>, start: HostNanos) -> Vec<Point> {
+    let all: Vec<Point> = all.into_iter().filter(|of| of.at <= start).collect();
+    let anchor = all.iter().position(|of| of.stage == Stage::Api);
+    let (before, after) = all.split_at(anchor.unwrap_or(all.len()));
+    let mut points: Vec<Point> = Vec::new();
+    let mut latest = after.first().map_or(start, |of| of.at);
+    for point in before.iter().rev() {
+        if point.at <= latest {
+            latest = point.at;
+            points.push(*point);
+        }
+    }
+    points.reverse();
+    for point in after {
+        if points.last().is_none_or(|last| last.at <= point.at) {
+            points.push(*point);
+        }
+    }
+    points
 }
 
 /// A kernel's kind; `None` for what is none or has no name.

@@ -8,7 +8,7 @@ use super::threads::{Stretch, Threads};
 use crate::fault::FaultFamily;
 use crate::id::{CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch};
 use crate::observation::{
-    ActivityKind, DeviceDescribed, Event, LinkKind, Mark, Operation, Tenancy,
+    ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation, Tenancy,
 };
 use crate::readiness::{CallSeen, OperationSeen, Prover, Readiness, Role};
 use crate::row::{Row, RowCall};
@@ -214,10 +214,8 @@ impl<'a> Scene<'a> {
                 let key = ((of.session, of.correlation), of.graph_node);
                 self.channels.insert(key, of.channel);
             }
-            Event::LaunchAttributes(of) => {
-                if of.order != crate::observation::LaunchOrder::Strict {
-                    self.loose.insert((of.session, of.correlation));
-                }
+            Event::LaunchAttributes(of) if of.order != LaunchOrder::Strict => {
+                self.loose.insert((of.session, of.correlation));
             }
             _ => {}
         }

@@ -1,0 +1,256 @@
+//! Scenarios: one launch that is held up by one cause, or by several at once.
+
+use lineage_core::observation::Mark;
+use lineage_sim_model::{Footprint, Programmatic, Settings, Work};
+
+use crate::world::{HostTruth, Launch, Recorded, World, epoch};
+
+/// A cause, or something that looks like one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// Its own marks say that it was not ready.
+    ApplicationLate,
+    /// Its batch was formed late.
+    BatchWait,
+    /// Its thread was preempted when it had been handed over.
+    HostLate,
+    /// Its thread was in the scope of another epoch.
+    HostBusy,
+    /// Its thread computed.
+    HostWork,
+    /// Its thread waited for another stream.
+    ReadBack,
+    /// Its thread allocated.
+    Allocation,
+    /// Its thread was preempted within its scope.
+    Preempted,
+    /// The function was loaded in the call.
+    Loading,
+    /// The ring was full.
+    QueueFull,
+    /// The doorbell was rung late.
+    SubmitHeld,
+    /// Earlier work of its stream.
+    SameStream,
+    /// An event of another stream.
+    EventWait,
+    /// Another stream's work is ahead in its channel.
+    SharedChannel,
+    /// Its kind of copy engine is busy.
+    CopyEngine,
+    /// Another stream's kernel fills the device.
+    DeviceFull,
+    /// Another stream's kernel runs, and excludes nothing.
+    DeviceShared,
+    /// It runs three times as long as its kind.
+    LongKernel,
+    /// It may begin before what is before it has ended.
+    Programmatic,
+}
+
+impl Cause {
+    pub(crate) const ALL: [Self; 19] = [
+        Self::ApplicationLate,
+        Self::BatchWait,
+        Self::HostLate,
+        Self::HostBusy,
+        Self::HostWork,
+        Self::ReadBack,
+        Self::Allocation,
+        Self::Preempted,
+        Self::Loading,
+        Self::QueueFull,
+        Self::SubmitHeld,
+        Self::SameStream,
+        Self::EventWait,
+        Self::SharedChannel,
+        Self::CopyEngine,
+        Self::DeviceFull,
+        Self::DeviceShared,
+        Self::LongKernel,
+        Self::Programmatic,
+    ];
+}
+
+/// The launch that is looked at, by its number, and what was recorded of everything.
+pub(crate) struct Scenario {
+    pub(crate) target: u64,
+    pub(crate) recorded: Recorded,
+}
+
+/// How many launches each kind's history has.
+const WARM_UP: usize = 30;
+
+/// Plays a scenario with these causes.
+pub(crate) fn play(causes: &[Cause], settings: Settings) -> Scenario {
+    let has = |cause: Cause| causes.contains(&cause);
+    let mut settings = settings;
+    if has(Cause::SharedChannel) {
+        settings = settings.channels(1);
+    }
+    if has(Cause::CopyEngine) {
+        settings = settings.copy_engines_to_device(1);
+    }
+    if has(Cause::DeviceFull) {
+        settings = settings.multiprocessors(1);
+    }
+    if has(Cause::QueueFull) {
+        settings = settings.ring_entries(48);
+    }
+    if has(Cause::SubmitHeld) {
+        settings = settings.operations_per_doorbell(2);
+    }
+    let mut world = World::new(settings);
+    let [a, b, c] = [world.stream(), world.stream(), world.stream()];
+    for _ in 0..WARM_UP {
+        world.launch(Launch::kernel(a, "gemv", 40_000));
+    }
+    world.synchronise(a);
+    for _ in 0..WARM_UP {
+        world.launch(Launch::copy(a, 20_000));
+    }
+    world.synchronise(a);
+
+    // The epoch, up to the thread that launches.
+    let (own, other) = (epoch(1), epoch(2));
+    world.declare(other, "other");
+    world.declare(own, "request");
+    let since = world.now();
+    if has(Cause::ApplicationLate) {
+        world.rest(300_000);
+        let now = world.now();
+        world.truth.push((since, now, HostTruth::ApplicationLate));
+    }
+    world.mark(own, Mark::Ready);
+    if has(Cause::BatchWait) {
+        let from = world.now();
+        world.rest(200_000);
+        world.mark(own, Mark::BatchFormed);
+        let now = world.now();
+        world.truth.push((from, now, HostTruth::BatchWait));
+    }
+    background(&mut world, causes, [a, b, c]);
+    world.send(own);
+    if has(Cause::HostLate) {
+        world.preempted(400_000);
+    }
+    if has(Cause::HostBusy) {
+        let from = world.now();
+        world.scope(other, |world| world.rest(250_000));
+        let now = world.now();
+        world.truth.push((from, now, HostTruth::BusyWith(other)));
+    }
+    world.receive(own);
+    let target = world.scope(own, |world| in_scope(world, causes, [a, b, c]));
+    // What rings the doorbell where that is put off.
+    world.rest(250_000);
+    world.launch(Launch::kernel(c, "last", 5_000));
+    Scenario {
+        target,
+        recorded: world.finish(),
+    }
+}
+
+/// What the device has to do before.
+fn background(world: &mut World, causes: &[Cause], [a, b, c]: [u32; 3]) {
+    let has = |cause: Cause| causes.contains(&cause);
+    if has(Cause::SameStream) || has(Cause::Programmatic) {
+        let work = if has(Cause::Programmatic) {
+            let mut programmatic = Programmatic::default();
+            programmatic.triggers_after_ns = Some(100_000);
+            kernel(programmatic, 900_000)
+        } else {
+            Work::kernel(900_000)
+        };
+        world.launch(Launch {
+            work,
+            ..Launch::kernel(a, "earlier", 0)
+        });
+    }
+    if has(Cause::EventWait) {
+        world.launch(Launch::kernel(b, "elsewhere", 1_100_000));
+        world.wait_event(b, a);
+    }
+    if has(Cause::SharedChannel) {
+        world.launch(Launch::kernel(b, "blocker", 1_200_000));
+        world.launch(Launch::kernel(b, "ahead", 30_000));
+    }
+    if has(Cause::CopyEngine) {
+        world.launch(Launch::copy(c, 1_300_000));
+    }
+    if has(Cause::DeviceFull) {
+        world.launch(Launch {
+            work: Work::kernel_with(Footprint::new(2, 1_024), 1_400_000),
+            ..Launch::kernel(c, "full", 0)
+        });
+    }
+    if has(Cause::DeviceShared) {
+        world.launch(Launch::kernel(c, "beside", 1_500_000));
+    }
+    if has(Cause::QueueFull) {
+        world.launch(Launch::kernel(a, "long", 700_000));
+        for _ in 0..47 {
+            world.launch(Launch::kernel(a, "filler", 1_000));
+        }
+    }
+}
+
+/// What happens in the scope, up to the launch that is looked at: its number.
+fn in_scope(world: &mut World, causes: &[Cause], [a, b, _]: [u32; 3]) -> u64 {
+    let has = |cause: Cause| causes.contains(&cause);
+    let timed = |world: &mut World, truth, of: &mut dyn FnMut(&mut World)| {
+        let from = world.now();
+        of(world);
+        let now = world.now();
+        world.truth.push((from, now, truth));
+    };
+    if has(Cause::HostWork) {
+        timed(world, HostTruth::Work, &mut |world| world.rest(150_000));
+    }
+    if has(Cause::ReadBack) {
+        let (enter, exit) = world.synchronise(b);
+        world.truth.push((enter, exit, HostTruth::SyncWait));
+    }
+    if has(Cause::Allocation) {
+        world.allocate(120_000);
+    }
+    if has(Cause::Preempted) {
+        world.preempted(350_000);
+    }
+    let mut launch = if has(Cause::CopyEngine) {
+        Launch::copy(a, 20_000)
+    } else {
+        Launch::kernel(
+            a,
+            "gemv",
+            if has(Cause::LongKernel) {
+                160_000
+            } else {
+                40_000
+            },
+        )
+    };
+    if has(Cause::Programmatic) && !has(Cause::CopyEngine) {
+        let mut programmatic = Programmatic::default();
+        programmatic.may_overlap = true;
+        programmatic.waits_after_ns = 10_000;
+        launch.work = kernel(programmatic, launch.work.duration_ns());
+    }
+    if has(Cause::DeviceFull) && !has(Cause::CopyEngine) && !has(Cause::Programmatic) {
+        let ns = launch.work.duration_ns();
+        launch.work = Work::kernel_with(Footprint::new(2, 1_024), ns);
+    }
+    if has(Cause::Loading) {
+        launch.loading_ns = 300_000;
+    }
+    let (number, _) = world.launch(launch);
+    u64::from(number)
+}
+
+fn kernel(of: Programmatic, ns: u64) -> Work {
+    let mut work = Work::kernel(ns);
+    if let Work::Kernel { programmatic, .. } = &mut work {
+        *programmatic = of;
+    }
+    work
+}

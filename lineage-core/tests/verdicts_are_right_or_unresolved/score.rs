@@ -1,0 +1,300 @@
+//! Claims held against truth.
+
+use lineage_core::correlator::{Correlator, Limits};
+use lineage_core::observation::{Event, Observation, SynchronizationKind};
+use lineage_core::row::Row;
+use lineage_core::verdict::{Judge, Lateness, Life, Segment, Settings, Verdict};
+use lineage_sim_model::{Cause, Facts};
+
+use crate::world::{HostTruth, Recorded};
+
+/// A kind of evidence that is taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Without {
+    Nothing,
+    Scheduler,
+    Latency,
+    Events,
+    Overheads,
+    SchedulerAndOverheads,
+    Lineage,
+    OrderCalls,
+    Descriptions,
+}
+
+impl Without {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Nothing,
+        Self::Scheduler,
+        Self::Latency,
+        Self::Events,
+        Self::Overheads,
+        Self::SchedulerAndOverheads,
+        Self::Lineage,
+        Self::OrderCalls,
+        Self::Descriptions,
+    ];
+
+    /// What is left of an event.
+    fn of(self, event: &Event) -> Option<Event> {
+        let gone = match self {
+            Self::Nothing | Self::Latency => false,
+            Self::Scheduler => matches!(event, Event::Scheduled(_) | Event::SchedulerSession(_)),
+            Self::Events => match event {
+                Event::EventRecord(_) => true,
+                Event::Synchronization(of) => of.kind == SynchronizationKind::StreamWait,
+                _ => false,
+            },
+            Self::Overheads => matches!(event, Event::Overhead(_)),
+            Self::SchedulerAndOverheads => matches!(
+                event,
+                Event::Scheduled(_) | Event::SchedulerSession(_) | Event::Overhead(_)
+            ),
+            Self::Lineage => matches!(
+                event,
+                Event::Declared(_)
+                    | Event::Marked(_)
+                    | Event::Sent(_)
+                    | Event::Received(_)
+                    | Event::Scope(_)
+                    | Event::Call(_)
+            ),
+            // As tier `correlate` records it: no call but those that ask for work.
+            Self::OrderCalls => match event {
+                Event::Collected(_)
+                | Event::Synchronization(_)
+                | Event::EventRecord(_)
+                | Event::LaunchAttributes(_)
+                | Event::StreamDescribed(_) => true,
+                Event::Api(of) => of.due == lineage_core::observation::OperationsDue::None,
+                _ => false,
+            },
+            Self::Descriptions => matches!(
+                event,
+                Event::DeviceDescribed(_) | Event::StreamDescribed(_) | Event::Placement(_)
+            ),
+        };
+        if gone {
+            return None;
+        }
+        let mut event = event.clone();
+        if self == Self::Latency
+            && let Event::Operation(of) = &mut event
+        {
+            (of.queued, of.submitted) = (None, None);
+        }
+        Some(event)
+    }
+}
+
+/// What came of judging.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Score {
+    pub(crate) claims: u64,
+    pub(crate) wrong: Vec<String>,
+    pub(crate) claimed_ns: u64,
+    pub(crate) unresolved_ns: u64,
+    pub(crate) before_start_ns: u64,
+}
+
+impl Score {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.claims += other.claims;
+        self.wrong.extend(other.wrong.iter().cloned());
+        self.claimed_ns += other.claimed_ns;
+        self.unresolved_ns += other.unresolved_ns;
+        self.before_start_ns += other.before_start_ns;
+    }
+}
+
+/// Judges what is left of a recording.
+pub(crate) fn judge(recorded: &Recorded, without: Without) -> (Vec<Row>, Vec<Life>) {
+    let left = recorded.events.iter().filter_map(|of| without.of(of));
+    let observations: Vec<Observation> = left.map(Observation::live).collect();
+    let mut correlator = Correlator::new(Limits::default());
+    for observation in &observations {
+        correlator.observe(observation);
+    }
+    correlator.end();
+    let (mut rows, mut faults) = (Vec::new(), Vec::new());
+    correlator.drain(&mut rows, &mut faults);
+    let lives = Judge::new(Settings::default()).judge(&observations, &rows);
+    (rows, lives)
+}
+
+/// Holds every claim against what was so.
+pub(crate) fn score(recorded: &Recorded, rows: &[Row], lives: &[Life]) -> Score {
+    let mut score = Score::default();
+    for life in lives {
+        assert!(life.is_exact(), "{life:#?}");
+        let operation = rows[life.row].operation.as_ref().expect("all are launches");
+        let facts = &recorded.facts[&u64::from(operation.correlation.0)];
+        assert!(!life.segments.is_empty(), "{life:#?}");
+        for segment in &life.segments {
+            let ns = segment.duration_ns();
+            match segment.verdict.kind() {
+                lineage_core::verdict::VerdictKind::Executing => continue,
+                lineage_core::verdict::VerdictKind::Unresolved => score.unresolved_ns += ns,
+                _ => {}
+            }
+            let executing = matches!(segment.verdict, Verdict::LongerThanItsKind { .. });
+            if !executing {
+                score.before_start_ns += ns;
+            }
+            if !segment.verdict.kind().is_claim() {
+                continue;
+            }
+            score.claims += 1;
+            score.claimed_ns += ns;
+            if let Err(why) = is_right(recorded, rows, facts, segment) {
+                score.wrong.push(format!(
+                    "{:?} of {} in {}..{}: {why}; {facts:?}",
+                    segment.verdict, facts.number, segment.from.0, segment.to.0
+                ));
+            }
+        }
+    }
+    score
+}
+
+/// When a cause of the model's truth held an operation up: each stage begins where the one before
+/// ended.
+fn interval(facts: &Facts, wanted: Cause) -> Option<(u64, u64)> {
+    let mut at = facts.called_ns;
+    for cause in Cause::ALL {
+        let share = facts.waits.of(cause);
+        if cause == wanted && share > 0 {
+            return Some((at, at + share));
+        }
+        at += share;
+    }
+    None
+}
+
+fn is_right(
+    recorded: &Recorded,
+    rows: &[Row],
+    facts: &Facts,
+    segment: &Segment,
+) -> Result<(), String> {
+    let (from, to) = (segment.from.0, segment.to.0);
+    let tolerance = recorded.tolerance_ns;
+    let inside = |of: Option<(u64, u64)>| match of {
+        Some((begin, end))
+            if begin <= from + tolerance + recorded.latency_ns
+                && to <= end + tolerance + recorded.latency_ns =>
+        {
+            Ok(())
+        }
+        Some(of) => Err(format!("it was so in {of:?}")),
+        None => Err("it was not so".to_owned()),
+    };
+    // Host time is only critical where nothing of what it truly had to wait for was at the device.
+    let critical = || {
+        let mut before = facts.dependency_number;
+        while let Some(of) = recorded.facts.get(&before) {
+            if of.submitted_ns + tolerance < to && from + tolerance < of.end_ns {
+                return Err(format!("it was covered by {before}"));
+            }
+            before = of.dependency_number;
+        }
+        Ok(())
+    };
+    let host = |wanted: HostTruth| {
+        critical()?;
+        let of_kind = recorded.host.iter().filter(|(_, _, of)| *of == wanted);
+        let mut found = of_kind.map(|(begin, end, _)| (*begin, *end));
+        if found.any(|of| inside(Some(of)).is_ok()) {
+            Ok(())
+        } else {
+            Err("the host was not at that".to_owned())
+        }
+    };
+    let number = |row: usize| {
+        let operation = rows[row].operation.as_ref().expect("all are launches");
+        u64::from(operation.correlation.0)
+    };
+    match &segment.verdict {
+        Verdict::ApplicationLate => host(HostTruth::ApplicationLate),
+        Verdict::BatchWait => host(HostTruth::BatchWait),
+        Verdict::SubmitterLate(Lateness::Preempted) => host(HostTruth::Preempted),
+        Verdict::SubmitterLate(Lateness::BusyWith(epoch)) => host(HostTruth::BusyWith(*epoch)),
+        // It says no more than that the work was handed over and not taken: the script has it so.
+        Verdict::SubmitterLate(Lateness::Unknown) => critical(),
+        // The script's thread runs whenever it is not said to do something else.
+        Verdict::HostWork => {
+            critical()?;
+            let idle = [
+                HostTruth::Preempted,
+                HostTruth::SyncWait,
+                HostTruth::Allocation,
+            ];
+            let other = recorded
+                .host
+                .iter()
+                .any(|(begin, end, of)| idle.contains(of) && *begin < to && from < *end);
+            if other {
+                return Err("the host was not running its own work".to_owned());
+            }
+            Ok(())
+        }
+        Verdict::HostSyncWait { .. } => {
+            let own = host(HostTruth::SyncWait);
+            own.or_else(|_| critical())
+        }
+        Verdict::Allocation { .. } => host(HostTruth::Allocation),
+        Verdict::ApiSlow { .. } => host(HostTruth::ApiSlow),
+        Verdict::SubmitWait => {
+            critical()?;
+            inside(interval(facts, Cause::Doorbell))
+        }
+        Verdict::DependencyWait(dependency) => {
+            if facts.waits.of(Cause::Dependency) == 0 {
+                return Err("its dependencies did not hold it up".to_owned());
+            }
+            if facts.dependencies_ns.abs_diff(to) > tolerance {
+                return Err(format!(
+                    "its dependencies were ready at {}",
+                    facts.dependencies_ns
+                ));
+            }
+            match dependency.row.map(number) {
+                Some(named) if named != facts.dependency_number => Err(format!(
+                    "it waited for {}, not for {named}",
+                    facts.dependency_number
+                )),
+                _ => Ok(()),
+            }
+        }
+        Verdict::FalseDependency { row, .. } => {
+            inside(interval(facts, Cause::Channel))?;
+            // The one named was queued before it and left the channel while it waited there.
+            let named = &recorded.facts[&number(*row)];
+            let ahead = named.channel == facts.channel && named.queued_ns < facts.queued_ns;
+            let waited = facts.submitted_ns..=facts.issued_ns;
+            if ahead && waited.contains(&named.issued_ns) {
+                Ok(())
+            } else {
+                Err(format!("{} was ahead", facts.channel_number))
+            }
+        }
+        Verdict::DeviceWait { row } => {
+            inside(interval(facts, Cause::CopyEngine))?;
+            if facts.resource_number == number(*row) {
+                Ok(())
+            } else {
+                Err(format!("{} made room", facts.resource_number))
+            }
+        }
+        Verdict::LongerThanItsKind { typical_ns, .. } => {
+            // Beyond what it waited inside, it ran no longer than it was told to.
+            let ran = facts.end_ns - facts.start_ns - facts.waited_inside_ns;
+            if ran > 2 * typical_ns {
+                Ok(())
+            } else {
+                Err("it ran as long as its kind".to_owned())
+            }
+        }
+        other => Err(format!("a claim that this test does not know: {other:?}")),
+    }
+}
