@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::fault::FaultCode;
 use lineage_core::id::ProcessOrdinal;
 use lineage_core::observation::{Event, Observation};
@@ -15,11 +14,7 @@ use lineage_core::verdict::{
 
 use super::told::{Names, Told, Wanted};
 use crate::arguments::Diagnose;
-use crate::input::{self, Format, Refusal};
-
-/// Records of calls and operations that are judged at a time: about 150 MB. What was on a stream
-/// before a batch is not known to it.
-const BATCH: usize = 1 << 17;
+use crate::input::{self, Batches, Format, Refusal};
 
 /// What a verdict comes to.
 #[derive(Debug, Default, Clone, Copy)]
@@ -81,65 +76,15 @@ pub(super) struct Diagnosis {
 pub(super) fn gather(file: &Path, arguments: &Diagnose) -> Result<Diagnosis, Refusal> {
     let format = input::format(file)?;
     let mut gathering = Gathering::new(arguments);
-    let recorder = match format {
-        Format::Ledger => {
-            let ledger = input::load(file)?;
-            let rows = if ledger.rows.is_empty() {
-                joined(&ledger.observations, arguments.clock_error_ns)
-            } else {
-                ledger.rows
-            };
-            gathering.batch(&ledger.observations, &rows);
-            ledger.read.header.service
-        }
-        format => {
-            let imported = input::import(file, format, &arguments.candidates, arguments.partial)?;
-            let recording = imported.recording;
-            let refuse = |why: lineage_import::CollectError| Refusal::Import {
-                file: file.to_owned(),
-                why: why.to_string(),
-            };
-            let records = recording.holdings().sum(|of| of.api_calls)
-                + recording.holdings().sum(|of| of.operations());
-            imported.progress.now_joining(records);
-            for slice in recording.slices(BATCH).map_err(refuse)? {
-                let slice = slice.map_err(refuse)?;
-                let rows = joined(&slice.observations, arguments.clock_error_ns);
-                gathering.batch(&slice.observations, &rows);
-                imported.progress.joined(slice.records as u64);
-            }
-            recording.holdings().recorder.to_string()
-        }
+    let asked = Batches {
+        file,
+        format,
+        candidates: &arguments.candidates,
+        partial: arguments.partial,
+        clock_error_ns: arguments.clock_error_ns,
     };
+    let recorder = asked.each(|observations, rows| gathering.batch(observations, rows))?;
     Ok(gathering.finish(file, format, recorder))
-}
-
-/// The rows of observations that have none yet.
-fn joined(observations: &[Observation], clock_error_ns: u64) -> Vec<Row> {
-    let mut limits = Limits::default();
-    limits.epsilon_ns = clock_error_ns;
-    // All of it is in memory already, so nothing of it need be forgotten.
-    for limit in [
-        &mut limits.open_calls,
-        &mut limits.joined_calls,
-        &mut limits.lost_calls,
-        &mut limits.unplaced,
-        &mut limits.epochs,
-        &mut limits.threads,
-        &mut limits.scopes_per_thread,
-        &mut limits.calls_awaiting_scope,
-        &mut limits.undrained,
-    ] {
-        *limit = (*limit).max(observations.len());
-    }
-    let mut correlator = Correlator::new(limits);
-    for observation in observations {
-        correlator.observe(observation);
-    }
-    correlator.end();
-    let (mut rows, mut faults) = (Vec::new(), Vec::new());
-    correlator.drain(&mut rows, &mut faults);
-    rows
 }
 
 struct Gathering<'a> {

@@ -1,5 +1,6 @@
 //! Files: what one is, and what it holds.
 
+mod batches;
 mod import;
 mod ledger;
 mod progress;
@@ -9,6 +10,7 @@ mod sniff;
 use std::fs::File;
 use std::path::Path;
 
+pub(crate) use batches::Batches;
 pub(crate) use import::{Imported, import};
 pub(crate) use ledger::{Ledger, Read, load, read};
 pub(crate) use progress::Progress;
