@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -18,7 +19,30 @@ pub(crate) struct Registry<T> {
     /// Upper half of every handle of this kind, so that kinds never mix.
     tag: u64,
     next: AtomicU64,
-    live: OnceLock<RwLock<HashMap<HandleNumber, Arc<T>>>>,
+    live: OnceLock<RwLock<Live<T>>>,
+}
+
+type Live<T> = HashMap<HandleNumber, Arc<T>, BuildHasherDefault<HandleHasher>>;
+
+/// Handles are counted up, so that mixing their digits is enough: every call looks several of them up.
+#[derive(Default)]
+pub(crate) struct HandleHasher(u64);
+
+impl Hasher for HandleHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
 }
 
 impl<T> Registry<T> {
@@ -30,7 +54,7 @@ impl<T> Registry<T> {
         }
     }
 
-    fn live(&self) -> &RwLock<HashMap<HandleNumber, Arc<T>>> {
+    fn live(&self) -> &RwLock<Live<T>> {
         self.live.get_or_init(Default::default)
     }
 

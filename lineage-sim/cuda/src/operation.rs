@@ -14,6 +14,7 @@ use crate::kernels::Kernel;
 use crate::memory;
 use crate::objects::Function;
 use crate::result;
+use crate::submit::NodePlace;
 use crate::truth;
 
 /// Where a copy from the host reads.
@@ -89,11 +90,27 @@ pub(crate) struct Operation {
     pub(crate) stream_id: u32,
     pub(crate) stream_error: Arc<AtomicU32>,
     pub(crate) record: Option<DeviceRecord>,
-    pub(crate) truth: RawOperation,
+    pub(crate) asked: Asked,
+    /// Read from what it did.
+    pub(crate) label: Option<u64>,
+    /// What it failed with; 0: it did not.
+    pub(crate) result: u32,
 }
 
-// SAFETY: the only pointer is the name in `truth`, which lives as long as the process.
-unsafe impl Send for Operation {}
+/// What the truth says of an operation beside what the model knows of it.
+pub(crate) struct Asked {
+    pub(crate) ordinal: u64,
+    pub(crate) call_ordinal: u64,
+    pub(crate) call_start_ns: u64,
+    /// `OPERATION_…` of the private interface.
+    pub(crate) kind: u32,
+    pub(crate) name: Option<&'static str>,
+    pub(crate) thread_id: u32,
+    pub(crate) thread_ordinal: u32,
+    pub(crate) context_id: u32,
+    pub(crate) correlation_id: u32,
+    pub(crate) node: Option<NodePlace>,
+}
 
 impl Operation {
     /// Starts the work. Returns when it began, and how long it lasts (each of its blocks, where multiprocessors are modelled).
@@ -124,7 +141,7 @@ impl Operation {
                 }
             }
             Err(error) => {
-                self.truth.result = error;
+                self.result = error;
                 // The first error sticks to the context.
                 let _ = self.stream_error.compare_exchange(
                     0,
@@ -143,28 +160,54 @@ impl Operation {
     }
 
     /// Writes down that the work has ended.
-    pub(crate) fn finish(mut self, facts: &Facts) {
-        let truth = &mut self.truth;
-        truth.start_ns = facts.start_ns;
-        truth.end_ns = facts.end_ns;
-        truth.device = facts.device;
-        truth.channel = facts.channel;
-        truth.queued_ns = facts.queued_ns;
-        truth.submitted_ns = facts.submitted_ns;
-        truth.dependencies_ns = facts.dependencies_ns;
-        truth.last_dependency = facts.last_dependency as u32;
-        truth.dependency_ordinal = facts.dependency_number;
-        truth.issued_ns = facts.issued_ns;
-        truth.channel_ordinal = facts.channel_number;
-        truth.resources_ns = facts.resources_ns;
-        truth.resource_ordinal = facts.resource_number;
-        truth.limit = facts.limit as u32;
-        truth.preempted_ns = facts.preempted_ns;
-        truth.waited_inside_ns = facts.waited_inside_ns;
-        truth.waits = facts.waits.shares();
-        truth::push_operation(self.truth);
+    pub(crate) fn finish(self, facts: &Facts) {
+        truth::push_operation(self.truth(facts));
         if let Some(record) = self.record {
             record.finish(facts.end_ns);
+        }
+    }
+
+    fn truth(&self, facts: &Facts) -> RawOperation {
+        let asked = &self.asked;
+        let node = asked.node.unwrap_or_default();
+        RawOperation {
+            ordinal: asked.ordinal,
+            call_ordinal: asked.call_ordinal,
+            name: asked.name.map_or(std::ptr::null(), str::as_ptr),
+            name_bytes: asked.name.map_or(0, str::len),
+            label: self.label.unwrap_or(0),
+            bytes: self.bytes,
+            call_start_ns: asked.call_start_ns,
+            start_ns: facts.start_ns,
+            end_ns: facts.end_ns,
+            kind: asked.kind,
+            has_label: self.label.is_some().into(),
+            thread_id: asked.thread_id,
+            stream_id: self.stream_id,
+            context_id: asked.context_id,
+            correlation_id: asked.correlation_id,
+            result: self.result,
+            thread_ordinal: asked.thread_ordinal,
+            device: facts.device,
+            channel: facts.channel,
+            last_dependency: facts.last_dependency as u32,
+            limit: facts.limit as u32,
+            queued_ns: facts.queued_ns,
+            submitted_ns: facts.submitted_ns,
+            dependencies_ns: facts.dependencies_ns,
+            dependency_ordinal: facts.dependency_number,
+            issued_ns: facts.issued_ns,
+            channel_ordinal: facts.channel_number,
+            resources_ns: facts.resources_ns,
+            resource_ordinal: facts.resource_number,
+            preempted_ns: facts.preempted_ns,
+            waited_inside_ns: facts.waited_inside_ns,
+            graph_id: node.graph_id,
+            graph_launch: node.launch,
+            graph_node_id: node.node_id,
+            source_node_id: node.source_node_id,
+            capture_call_ordinal: node.capture_call_ordinal,
+            waits: facts.waits.shares(),
         }
     }
 
@@ -173,7 +216,7 @@ impl Operation {
         let bytes = self.bytes;
         match &self.work {
             Work::Kernel { kernel, .. } => {
-                self.truth.has_label = 0;
+                self.label = None;
                 let Some(kernel) = kernel.clone() else {
                     return Ok(config().default_kernel_ns);
                 };
@@ -250,8 +293,7 @@ impl Operation {
             let target = std::ptr::with_exposed_provenance::<[u8; 8]>(to as usize);
             // SAFETY: as above; the target's first row now holds at least these bytes.
             let label = unsafe { target.read_unaligned() };
-            self.truth.label = u64::from_le_bytes(label);
-            self.truth.has_label = 1;
+            self.label = Some(u64::from_le_bytes(label));
         }
         Ok(transfer_ns(self.bytes))
     }
@@ -283,10 +325,7 @@ impl Operation {
             Some(address) if kernel.label_is_behind => memory::read_label(address),
             label => label,
         };
-        if let Some(label) = label {
-            self.truth.label = label;
-            self.truth.has_label = 1;
-        }
+        self.label = label;
     }
 
     fn run_host_function(&self, kernel: &Kernel) -> Result<(), u32> {

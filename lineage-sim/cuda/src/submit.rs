@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use lineage_sim_model::{Cause, OperationKey};
+use lineage_sim_model::OperationKey;
 
-use crate::abi::RawOperation;
 use crate::call::{self, Call, Numbers};
 use crate::cupti::records::{DeviceRecord, Owner, Shape};
 use crate::device::{self, Entry, Item};
 use crate::objects::Stream;
-use crate::operation::{Operation, Work};
+use crate::operation::{Asked, Operation, Work};
 use crate::threads::ThreadState;
 
 /// What a call asks for.
@@ -82,53 +81,26 @@ pub(crate) fn operation(
         .shape
         .and_then(|shape| DeviceRecord::open(thread, &owner, shape));
     let ordinal = call::next_operation();
-    let node = node.unwrap_or_default();
-    let truth = RawOperation {
-        ordinal,
-        call_ordinal: call.ordinal,
-        name: request.name.map_or(std::ptr::null(), str::as_ptr),
-        name_bytes: request.name.map_or(0, str::len),
-        label: 0,
-        bytes: request.bytes,
-        call_start_ns: call.start_ns,
-        start_ns: 0,
-        end_ns: 0,
-        kind: request.kind,
-        has_label: 0,
-        thread_id: thread.id,
-        stream_id: stream.id,
-        context_id: stream.context_id,
-        correlation_id,
-        result: 0,
-        thread_ordinal: thread.ordinal,
-        device: 0,
-        channel: 0,
-        last_dependency: 0,
-        limit: 0,
-        queued_ns: 0,
-        submitted_ns: 0,
-        dependencies_ns: 0,
-        dependency_ordinal: 0,
-        issued_ns: 0,
-        channel_ordinal: 0,
-        resources_ns: 0,
-        resource_ordinal: 0,
-        preempted_ns: 0,
-        waited_inside_ns: 0,
-        graph_id: node.graph_id,
-        graph_launch: node.launch,
-        graph_node_id: node.node_id,
-        source_node_id: node.source_node_id,
-        capture_call_ordinal: node.capture_call_ordinal,
-        waits: [0; Cause::ALL.len()],
-    };
     let operation = Operation {
         work: request.work,
         bytes: request.bytes,
         stream_id: stream.id,
         stream_error: stream.error.clone(),
         record,
-        truth,
+        asked: Asked {
+            ordinal,
+            call_ordinal: call.ordinal,
+            call_start_ns: call.start_ns,
+            kind: request.kind,
+            name: request.name,
+            thread_id: thread.id,
+            thread_ordinal: thread.ordinal,
+            context_id: stream.context_id,
+            correlation_id,
+            node,
+        },
+        label: None,
+        result: 0,
     };
     (Item::Operation(Box::new(operation)), ordinal)
 }

@@ -236,3 +236,72 @@ pub struct Facts {
     /// The time from the call to the start, by cause.
     pub waits: WaitSplit,
 }
+
+/// [`Facts`] while the operation is under way: why it waited is said when it has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) number: u64,
+    pub(crate) device: u32,
+    pub(crate) channel: u32,
+    pub(crate) called_ns: u64,
+    pub(crate) queued_ns: u64,
+    pub(crate) submitted_ns: u64,
+    pub(crate) dependencies_ns: u64,
+    pub(crate) last_dependency: DependencyKind,
+    pub(crate) dependency_number: u64,
+    pub(crate) issued_ns: u64,
+    pub(crate) channel_number: u64,
+    pub(crate) resources_ns: u64,
+    pub(crate) resource_number: u64,
+    pub(crate) limit: Limit,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) preempted_ns: u64,
+    pub(crate) waited_inside_ns: u64,
+}
+
+impl Known {
+    pub(crate) fn with(&self, waits: WaitSplit) -> Facts {
+        let &Self {
+            number,
+            device,
+            channel,
+            called_ns,
+            queued_ns,
+            submitted_ns,
+            dependencies_ns,
+            last_dependency,
+            dependency_number,
+            issued_ns,
+            channel_number,
+            resources_ns,
+            resource_number,
+            limit,
+            start_ns,
+            end_ns,
+            preempted_ns,
+            waited_inside_ns,
+        } = self;
+        Facts {
+            number,
+            device,
+            channel,
+            called_ns,
+            queued_ns,
+            submitted_ns,
+            dependencies_ns,
+            last_dependency,
+            dependency_number,
+            issued_ns,
+            channel_number,
+            resources_ns,
+            resource_number,
+            limit,
+            start_ns,
+            end_ns,
+            preempted_ns,
+            waited_inside_ns,
+            waits,
+        }
+    }
+}

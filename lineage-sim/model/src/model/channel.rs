@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::facts::{DependencyKind, Facts};
+use crate::facts::{DependencyKind, Known};
 use crate::settings::Settings;
 use crate::work::Work;
 
@@ -89,7 +89,7 @@ impl<P> Model<P> {
     ) -> OperationKey {
         let of = self.stream(stream);
         let options = of.map(|of| of.options).unwrap_or_default();
-        let facts = Facts {
+        let facts = Known {
             number: submission.number,
             device: options.device,
             channel: of.map_or(0, |of| self.channel_number(of.channel)),
@@ -101,7 +101,7 @@ impl<P> Model<P> {
                 _ => DependencyKind::Stream,
             },
             dependency_number: of.map_or(0, |of| of.ended_number),
-            ..Facts::default()
+            ..Known::default()
         };
         let blocks_left = match submission.work {
             Work::Kernel { footprint, .. } => footprint.blocks.max(1),

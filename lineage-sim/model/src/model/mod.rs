@@ -17,7 +17,7 @@ mod semaphore;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::facts::{Facts, HostWait};
+use crate::facts::{Facts, HostWait, WaitSplit};
 use crate::settings::Settings;
 use crate::work::Work;
 use channel::Channel;
@@ -463,7 +463,11 @@ impl<P> Model<P> {
     fn effect(&mut self, key: OperationKey, begins: Begins) -> Option<Effect<P>> {
         let operation = self.operations.get_mut(key)?;
         let payload = operation.payload.take()?;
-        let facts = operation.facts;
+        let waits = match begins {
+            Begins::Yes => WaitSplit::default(),
+            Begins::No => operation.split_wait(),
+        };
+        let facts = operation.facts.with(waits);
         let (stream, is_node) = (operation.stream, operation.graph.is_some());
         if begins == Begins::No && !is_node {
             self.count_unanswered(stream, false);
@@ -577,7 +581,6 @@ impl<P> Model<P> {
         operation.state = State::Ended;
         operation.facts.start_ns = operation.start_ns;
         operation.facts.end_ns = end_ns;
-        operation.split_wait();
         let (stream, graph) = (operation.stream, operation.graph);
         let direction = match operation.work {
             Work::Copy { direction, .. } => Some(direction),

@@ -1,6 +1,6 @@
 //! The operations that are under way.
 
-use crate::facts::{Cause, DependencyKind, Facts, HostWait};
+use crate::facts::{Cause, DependencyKind, HostWait, Known, WaitSplit};
 use crate::work::Work;
 
 use super::StreamKey;
@@ -31,7 +31,7 @@ pub(super) struct Operation<P> {
     pub(super) state: State,
     /// Rises with every submission.
     pub(super) sequence: u64,
-    pub(super) facts: Facts,
+    pub(super) facts: Known,
     pub(super) host: HostWait,
     pub(super) push_bytes: u64,
     /// When the device sees it; `u64::MAX` before the doorbell.
@@ -87,12 +87,13 @@ impl<P> Operation<P> {
     }
 
     /// Splits the time from the call to the start. Each stage begins where the one before ended.
-    pub(super) fn split_wait(&mut self) {
-        let facts = &mut self.facts;
+    pub(super) fn split_wait(&self) -> WaitSplit {
+        let facts = &self.facts;
+        let mut waits = WaitSplit::default();
         let mut at_ns = self.host.called_ns;
         let mut until = |cause: Cause, end_ns: u64| {
             if end_ns > at_ns {
-                facts.waits.add(cause, end_ns - at_ns);
+                waits.add(cause, end_ns - at_ns);
                 at_ns = end_ns;
             }
         };
@@ -117,6 +118,7 @@ impl<P> Operation<P> {
         };
         until(engine, facts.resources_ns);
         until(Cause::Simulator, facts.start_ns);
+        waits
     }
 }
 
@@ -132,8 +134,8 @@ pub(super) struct Operations<P> {
     spare: Vec<Box<Operation<P>>>,
 }
 
-/// How many boxes are kept.
-const SPARE: usize = 64;
+/// How many boxes are kept: as many as a full ring holds by default.
+const SPARE: usize = 1_024;
 
 impl<P> Default for Operations<P> {
     fn default() -> Self {
