@@ -162,6 +162,70 @@ fn every_question_is_answered_as_the_simulator_behaves_by_default() {
     assert!(margin["min"].as_i64().is_some_and(|ns| ns >= 0), "{margin}");
 }
 
+/// Ids are ordinals; what is equal has one number, as an exec and the graph that its nodes are in.
+#[test]
+fn callbacks_about_graphs_are_told_in_order_with_what_they_name() {
+    for (version, of_updates) in [("12.9", false), ("13.5", true)] {
+        let run = ask(&["--only", "graph_callbacks", "--sim-cupti", version]);
+        let answer = run.answer("graph_callbacks");
+        let last = if of_updates { 23 } else { 20 };
+        let ids = answer["callback_ids"].as_array().expect("a list");
+        assert_eq!(ids.last(), Some(&json!(last)), "{version}");
+        let since_13 = |told: Value| if of_updates { told } else { json!([]) };
+        let steps = &answer["steps"];
+        for (step, expected) in [
+            (
+                "capture of two kernels",
+                json!([
+                    "9 graph 1",
+                    "12 graph 1",
+                    "13 graph 1 node 1 in 1",
+                    "12 graph 1",
+                    "13 graph 1 node 2 in 1",
+                    "15 graph 1",
+                ]),
+            ),
+            (
+                "instantiation",
+                json!([
+                    "17 graph 1",
+                    "12 graph 2",
+                    "13 graph 2 node 3 in 2",
+                    "20 graph 2 node 3 in 2 from graph 1 node 1 in 1",
+                    "12 graph 2",
+                    "13 graph 2 node 4 in 2",
+                    "20 graph 2 node 4 in 2 from graph 1 node 2 in 1",
+                    "18 graph 1 exec 2",
+                ]),
+            ),
+            ("launch", json!([])),
+            (
+                "update from the built graph",
+                since_13(json!([
+                    "22 exec 2 node 3 in 2 from node 16 in 9",
+                    "22 exec 2 node 4 in 2 from node 17 in 9",
+                ])),
+            ),
+            (
+                "parameters of its second node",
+                since_13(json!(["23 exec 10 node 19 in 10"])),
+            ),
+            ("disabling of its second node", json!([])),
+            (
+                "destruction of the executable graphs",
+                json!(["19 exec 2", "19 exec 7", "19 exec 8", "19 exec 10"]),
+            ),
+        ] {
+            assert_eq!(steps[step], expected, "{version}: {step}");
+        }
+        // The records name the exec, and its nodes.
+        assert_eq!(
+            answer["records_of_the_launch"],
+            json!(["graph 2 node 3 in 2", "graph 2 node 4 in 2"])
+        );
+    }
+}
+
 #[test]
 fn a_push_inside_enter_counts_where_the_simulator_counts_it() {
     let run = ask(&[

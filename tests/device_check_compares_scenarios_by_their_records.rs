@@ -52,7 +52,7 @@ fn every_scenario_is_told_as_documented_and_twice_the_same() {
     let summary = first.summary();
     assert_eq!(
         summary["counts"],
-        json!({ "answered": 18, "skipped": 0, "failed": 0, "timed_out": 0 })
+        json!({ "answered": 23, "skipped": 0, "failed": 0, "timed_out": 0 })
     );
 
     // Each call is recorded once, succeeds, and is made under one external id.
@@ -136,6 +136,26 @@ fn every_scenario_is_told_as_documented_and_twice_the_same() {
             "kernel tick 4 of cuGraphLaunch 1",
             "before",
         ),
+        // Behind the kernel in front, and one behind the other.
+        (
+            "child_graph",
+            "kernel tick 1 of cuGraphLaunch 1",
+            "kernel tick 2 of cuGraphLaunch 1",
+            "before",
+        ),
+        (
+            "child_graph",
+            "kernel tick 2 of cuGraphLaunch 1",
+            "kernel tick 3 of cuGraphLaunch 1",
+            "before",
+        ),
+        // An exec's launches are one behind the other, whatever the stream.
+        (
+            "several_execs",
+            "kernel tick 2 of cuGraphLaunch 1",
+            "kernel tick 1 of cuGraphLaunch 3",
+            "before",
+        ),
     ] {
         let told = relation(&format!("scenario_{scenario}"), one, other);
         assert_eq!(told, expected, "{scenario}: {one}, {other}");
@@ -181,10 +201,43 @@ fn every_scenario_is_told_as_documented_and_twice_the_same() {
         records(&first, "scenario_disabled_node"),
         kernels(&[(1, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
     );
+    assert_eq!(
+        records(&first, "scenario_set_params"),
+        kernels(&[(1, 1), (2, 1), (1, 2), (3, 2)])
+    );
+    let twice = kernels(&[(1, 1), (2, 1), (1, 2), (2, 2)]);
+    assert_eq!(records(&first, "scenario_cloned_graph"), twice);
+    assert_eq!(
+        records(&first, "scenario_child_graph"),
+        kernels(&[(1, 1), (2, 1), (3, 1)])
+    );
+    assert_eq!(
+        records(&first, "scenario_several_execs"),
+        kernels(&[(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)])
+    );
+    let mut made_again = kernels(&[(1, 1), (1, 2)]);
+    made_again.insert("wait 3 of cuStreamSynchronize 1".to_owned());
+    assert_eq!(records(&first, "scenario_exec_made_again"), made_again);
+    // Each exec has nodes of its own, also of one graph; launched again, it has the same.
+    for (scenario, launches, is_same) in [
+        ("scenario_cloned_graph", [1, 2], false),
+        ("scenario_several_execs", [1, 2], false),
+        ("scenario_several_execs", [1, 3], true),
+    ] {
+        let answer = first.answer(scenario);
+        let [one, other] = launches.map(|launch| {
+            let record = &answer["records"][format!("kernel tick 1 of cuGraphLaunch {launch}")];
+            (record["graphNodeId"].clone(), record["graphId"].clone())
+        });
+        assert_eq!(one == other, is_same, "{scenario}: {launches:?}");
+        assert_eq!(one.1 == other.1, is_same, "{scenario}: {launches:?}");
+    }
+
     // The node of the exec stays what it is through launches and updates.
     for (scenario, one, other) in [
         ("scenario_captured_graph", (2, 1), (2, 3)),
         ("scenario_exec_update", (2, 1), (3, 2)),
+        ("scenario_set_params", (2, 1), (3, 2)),
     ] {
         let answer = first.answer(scenario);
         let [one, other] = [one, other].map(|(blocks, launch)| {
@@ -244,7 +297,7 @@ fn every_scenario_is_told_as_documented_and_twice_the_same() {
     let (status, text) = diff(&first, &second);
     assert_eq!(status, Some(0), "{text}");
     assert!(
-        text.contains("18 scenarios were told the same, 0 differently"),
+        text.contains("23 scenarios were told the same, 0 differently"),
         "{text}"
     );
 }

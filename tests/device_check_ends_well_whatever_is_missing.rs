@@ -18,8 +18,8 @@ fn without_any_libcupti_every_question_is_skipped_and_the_run_ends_well() {
     assert!(summary["machine"]["cupti"].is_null(), "{summary}");
     assert!(summary["machine"]["kernel"].is_string(), "{summary}");
     let questions = summary["questions"].as_object().expect("an object");
-    // 18 questions, 18 scenarios, the server, and the launch loop.
-    assert_eq!(questions.len(), 38);
+    // 19 questions, 23 scenarios, the server, and the launch loop.
+    assert_eq!(questions.len(), 44);
     for (name, question) in questions {
         assert_eq!(question["status"], "skipped", "{name}");
         let error = question["error"].as_str().expect("a reason");
@@ -27,7 +27,7 @@ fn without_any_libcupti_every_question_is_skipped_and_the_run_ends_well() {
         assert!(error.contains("/nowhere/libcupti.so"), "{name}: {error}");
         assert_eq!(run.question(name)["status"], "skipped");
     }
-    assert_eq!(summary["counts"]["skipped"], 38);
+    assert_eq!(summary["counts"]["skipped"], 44);
 }
 
 #[test]

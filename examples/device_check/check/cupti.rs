@@ -19,6 +19,7 @@ use serde::Serialize;
 use super::clock;
 use super::failure::Failure;
 use super::record::Record;
+use super::resources;
 
 /// CUPTI's callback id of `cuLaunchKernel`.
 pub const LAUNCH_KERNEL: u32 = 307;
@@ -140,7 +141,14 @@ pub struct Seen {
 }
 
 /// `CUpti_CallbackFunc`: counts, and does what it is told.
-unsafe extern "C" fn api_called(_: *mut c_void, domain: u32, cbid: u32, data: *const c_void) {
+unsafe extern "C" fn called_back(_: *mut c_void, of: u32, cbid: u32, data: *const c_void) {
+    if of == domain::RESOURCE {
+        if let Some(library) = LIBRARY.get() {
+            // SAFETY: in this domain the data is a `CUpti_ResourceData`, and the library is the one that calls.
+            unsafe { resources::note(library.functions(), cbid, data) };
+        }
+        return;
+    }
     // SAFETY: in the two API domains the data is a `CUpti_CallbackData`, in which this offset is a `uint32_t`.
     let field =
         |offset: usize| unsafe { data.cast::<u8>().add(offset).cast::<u32>().read_unaligned() };
@@ -150,7 +158,7 @@ unsafe extern "C" fn api_called(_: *mut c_void, domain: u32, cbid: u32, data: *c
         if KEEPS_CALLS.load(Relaxed) {
             let correlation = field(callback_data::CORRELATION_ID);
             lock(&SEEN).push(Seen {
-                domain,
+                domain: of,
                 cbid,
                 correlation,
             });
@@ -291,7 +299,8 @@ impl Client {
     pub fn subscribe(&self) -> u32 {
         let mut subscriber = null_mut();
         // SAFETY: a valid place; the callback lives for good and needs no user data.
-        let code = unsafe { (self.functions().subscribe)(&mut subscriber, api_called, null_mut()) };
+        let code =
+            unsafe { (self.functions().subscribe)(&mut subscriber, called_back, null_mut()) };
         if code == result::SUCCESS {
             self.subscriber.set(subscriber);
         }

@@ -18,6 +18,7 @@ mod process;
 mod program;
 mod questions;
 mod record;
+mod resources;
 mod run;
 mod scenarios;
 

@@ -119,6 +119,11 @@ pub const QUESTIONS: &[Question] = &[
         calls::thread_ids,
     ),
     question(
+        "graph_callbacks",
+        "which callbacks come when graphs are captured, built, copied, instantiated, updated and destroyed, and what they name",
+        scenarios::graph_callbacks::ask,
+    ),
+    question(
         "record_order",
         "in which order the records of calls, ids and operations are in a buffer",
         buffers::record_order,

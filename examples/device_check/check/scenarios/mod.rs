@@ -5,6 +5,7 @@
 //! [`words`] says what two machines told differently.
 
 mod fields;
+pub mod graph_callbacks;
 mod graphs;
 mod memory;
 mod stage;
@@ -104,6 +105,31 @@ pub const SCENARIOS: &[Question] = &[
         "scenario_disabled_node",
         "a graph, launched with a node disabled and enabled again",
         graphs::disabled_node,
+    ),
+    scenario(
+        "scenario_set_params",
+        "a graph, launched before and after a node of its exec is given other parameters",
+        graphs::set_one,
+    ),
+    scenario(
+        "scenario_cloned_graph",
+        "a graph and its clone, each instantiated and launched",
+        graphs::cloned,
+    ),
+    scenario(
+        "scenario_child_graph",
+        "a captured graph as the child of a built one, behind a kernel",
+        graphs::child,
+    ),
+    scenario(
+        "scenario_several_execs",
+        "two execs of one graph, launched in two streams, and one of them again in the other's",
+        graphs::several_execs,
+    ),
+    scenario(
+        "scenario_exec_made_again",
+        "an exec that is launched and destroyed, and a second of the same graph",
+        graphs::made_again,
     ),
 ];
 

@@ -62,6 +62,11 @@ impl Stage {
         Ok(stage)
     }
 
+    /// The subscriber.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// What is called from here on belongs to the scenario; what was before, to its preparation.
     pub fn begin(&self) -> Result<(), Failure> {
         call!(cuCtxSynchronize())?;
