@@ -1,5 +1,5 @@
-//! After a thread's first launches, what lineage does around a launch allocates nothing: entering and
-//! leaving the boundary, the push and pop, and both callbacks.
+//! After a thread's first launches, what lineage does around a launch, of a kernel or of a graph, allocates
+//! nothing: entering and leaving the boundary, the push and pop, and both callbacks.
 //!
 //! The simulated driver and CUPTI are libraries with an allocator of their own, so what is counted
 //! here is ours.
@@ -48,22 +48,25 @@ fn of_its_own() {
         let (_sim, program) = Program::on(Config::default());
         let session = gpu::session(Cupti::new());
         let epoch = Epoch::declare("request");
+        let at_first = allocations();
+        let exec = program.instantiate(program.captured(3));
         let launches = |count: u64| {
             for label in 0..count {
                 epoch.launch(|| program.launch(label));
+                epoch.launch(|| program.launch_graph(exec));
             }
         };
-        let at_first = allocations();
         launches(20);
         assert!(
             allocations() > at_first,
             "the count works: a ring, a buffer"
         );
         let warm = allocations();
-        launches(1000);
+        launches(500);
         assert_eq!(allocations() - warm, 0);
         program.synchronize();
         let report = gpu::end(session);
-        assert_eq!(gpu::calls(&report).len(), 1020);
+        assert_eq!(gpu::calls(&report).len(), 3 + 2 * 520);
+        assert_eq!(gpu::graph_launches(&report).len(), 520);
     });
 }

@@ -533,6 +533,65 @@ fn nothing_before_12_3() {
     });
 }
 
+/// Threads that build, instantiate, launch and destroy at once: one order of all, nothing lost, and every
+/// launch lies between the making and the end of its executable graph.
+#[test]
+fn many_threads_have_one_order() {
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 25;
+    isolated("many_threads_have_one_order", || {
+        let (_, program) = Program::on(Config::default().reuse_graph_ids(true));
+        let session = gpu::session(Cupti::new());
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    program.use_here();
+                    for _ in 0..ROUNDS {
+                        let graph = program.create();
+                        let node = program.add_kernel(graph, &[]);
+                        program.add_kernel(graph, &[node]);
+                        let exec = program.instantiate(graph);
+                        program.launch_graph(exec);
+                        program.destroy_exec(exec);
+                        program.destroy(graph);
+                    }
+                });
+            }
+        });
+        program.synchronize();
+        let report = gpu::end(session);
+
+        let events = gpu::graph_events(&report);
+        let numbers = events.iter().map(|event| event.sequence.0);
+        // Each round: a graph, its two nodes, their copies, an executable graph, and both ends.
+        assert!(numbers.eq(1..=(THREADS * ROUNDS * 8) as u64));
+        let launches = gpu::graph_launches(&report);
+        assert_eq!(launches.len(), THREADS * ROUNDS);
+        for launch in launches {
+            // The newest change of this executable graph before the launch is its making.
+            let before = events.iter().rev().find_map(|event| {
+                match event.change {
+                    GraphChange::ExecCreated { exec, .. } if exec == launch.exec => {
+                        Some((event, true))
+                    }
+                    GraphChange::ExecDestroyed { exec } if exec == launch.exec => {
+                        Some((event, false))
+                    }
+                    _ => None,
+                }
+                .filter(|(event, _)| event.sequence <= launch.sequence)
+            });
+            let (made, is_made) = before.expect("it was made");
+            assert!(is_made);
+            assert_eq!(
+                made.tid, launch.thread.tid,
+                "on the thread that launches it"
+            );
+        }
+        assert!(gpu::dropped(&report).is_empty());
+    });
+}
+
 /// A session's numbers begin anew, and what was told to one is not told to the next.
 #[test]
 fn each_session_has_an_order_of_its_own() {

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use lineage_core::Report;
-use lineage_core::observation::{DropSite, Event};
+use lineage_core::observation::{DropSite, Event, GraphChange};
 use lineage_core::source::{EvidenceSource, SourceContext, Tier};
 use lineage_cupti::Cupti;
+use lineage_cupti::sys::codes::{domain, resource};
+use lineage_cupti::testing::api_callback;
 use lineage_sim::{Config, CuptiVersion, isolated};
 
 mod common;
@@ -33,6 +35,33 @@ fn records_that_no_buffer_has_room_for() {
         assert!(gpu::operations(&report).is_empty());
         assert_eq!(sim.counts().records_dropped, 10);
         assert_eq!(lost(&report, DropSite::CuptiBuffer), 10);
+    });
+}
+
+/// `CUpti_ResourceData` that describes nothing.
+#[test]
+fn changes_of_graphs_that_cannot_be_named() {
+    isolated("changes_of_graphs_that_cannot_be_named", || {
+        let (_sim, program) = Program::on(Config::default());
+        let session = gpu::session(Cupti::new());
+        let graph = program.captured(1);
+        let described_by_nothing = [0_usize; 3];
+        for cbid in [resource::NODE_CREATED, resource::EXEC_CREATED] {
+            let data = described_by_nothing.as_ptr().cast();
+            // SAFETY: as CUPTI calls it, with what it may pass.
+            unsafe { api_callback()(std::ptr::null_mut(), domain::RESOURCE, cbid, data) };
+        }
+        program.destroy(graph);
+        let report = gpu::end(session);
+        let events = gpu::graph_events(&report);
+        let places: Vec<_> = events
+            .iter()
+            .filter(|event| event.change == GraphChange::Lost { count: 1 })
+            .map(|event| event.sequence.0)
+            .collect();
+        assert_eq!(places, [3, 4], "behind the graph and its node");
+        assert_eq!(events.len(), 5);
+        assert_eq!(lost(&report, DropSite::GraphQueue), 2);
     });
 }
 

@@ -114,8 +114,8 @@ pub(crate) unsafe fn entered(session: u32, cbid: u32, correlation: u32, params: 
 }
 
 /// # Safety
-/// The parameters are those of a call that does this, and live. Its handles are alive, or the driver
-/// refuses them: CUPTI answers an error for one that it does not know.
+/// The parameters are those of a call that does this, and live. The driver is about to be given the same
+/// handles: ones that are not alive are as undefined there.
 unsafe fn does(call: GraphCall, ids: Ids, parameters: Parameters) -> Does {
     // SAFETY: the types at these offsets are those of the functions' structs (layout test).
     unsafe {

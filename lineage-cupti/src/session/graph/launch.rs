@@ -35,8 +35,8 @@ pub(crate) unsafe fn launch_entered(correlation: u32, params: *const c_void) {
     let sequence = queue::newest();
     let launching = Ids::get().filter(|_| !params.is_null()).and_then(|ids| {
         // SAFETY: not null, so by the caller's word the parameters, the first of which is the
-        // executable graph (layout test). The program's handle is a live one, or the driver would
-        // refuse it; CUPTI answers an error for one that it does not know.
+        // executable graph (layout test). The driver is about to be given the same handle: one that is
+        // not alive is as undefined there.
         let exec = unsafe {
             let exec = params.cast::<u8>().add(FIRST_PARAMETER).cast::<Handle>();
             ids.exec(exec.read())?
