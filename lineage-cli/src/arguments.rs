@@ -31,6 +31,12 @@ pub(crate) enum Command {
     /// unresolved and what would settle them
     #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
     Diagnose(Diagnose),
+    /// Say what users of a service felt, token by token, and what its devices did meanwhile
+    #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
+    Service(Service),
+    /// Say what work takes longer in one recording than in another, and for which reasons
+    #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
+    Compare(Compare),
     /// Say what works on this machine, what recordings made here will not know, and how to get it
     #[command(
         after_help = "exit codes: 0 device evidence can be recorded here, 1 it cannot, 2 bad use"
@@ -72,6 +78,10 @@ pub(crate) enum Described {
     Show,
     /// The object of `lineage doctor --json`
     Doctor,
+    /// The object of `lineage service --json`
+    Service,
+    /// The object of `lineage compare --json`
+    Compare,
     /// The object of `lineage lab --json`
     Lab,
 }
@@ -197,6 +207,87 @@ fn epoch(text: &str) -> Result<(u64, Option<u32>), String> {
             Some(version.parse().map_err(wrong)?),
         )),
         None => Ok((text.parse().map_err(wrong)?, None)),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Service {
+    /// Recordings, as of `lineage diagnose`
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Keep requests apart that were declared within so long after the first: 2s, 500ms
+    #[arg(long, default_value = "0ns", value_name = "TIME", value_parser = time_ns)]
+    pub(crate) warm_up: u64,
+
+    /// Count first tokens that came later than so long after their request was declared
+    #[arg(long, value_name = "TIME", value_parser = time_ns)]
+    pub(crate) first_token: Option<u64>,
+
+    /// Count tokens that came later than so long after the one before
+    #[arg(long, value_name = "TIME", value_parser = time_ns)]
+    pub(crate) between_tokens: Option<u64>,
+
+    /// Print one JSON object per file instead of text; `lineage schema service` describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Error of the device's clock against the host's, in nanoseconds
+    #[arg(long, default_value_t = 5_000, value_name = "NS")]
+    pub(crate) clock_error_ns: u64,
+
+    /// Take a trace that is cut short as far as it goes, instead of refusing it
+    #[arg(long)]
+    pub(crate) partial: bool,
+
+    #[command(flatten)]
+    pub(crate) candidates: Candidates,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// The recording to compare with: how it was before
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+
+    /// The recording that is slower, or faster
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+
+    /// Print one JSON object instead of text; `lineage schema compare` describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Error of the device's clock against the host's, in nanoseconds
+    #[arg(long, default_value_t = 5_000, value_name = "NS")]
+    pub(crate) clock_error_ns: u64,
+
+    /// Take a trace that is cut short as far as it goes, instead of refusing it
+    #[arg(long)]
+    pub(crate) partial: bool,
+
+    #[command(flatten)]
+    pub(crate) candidates: Candidates,
+}
+
+/// A span of time with its unit, as ns: 50us, 2.5ms, 3s.
+fn time_ns(text: &str) -> Result<u64, String> {
+    let wrong = || "a time with its unit is wanted, as 500ns, 50us, 2.5ms or 3s".to_owned();
+    let units = [
+        ("ns", 1.0),
+        ("us", 1e3),
+        ("µs", 1e3),
+        ("ms", 1e6),
+        ("s", 1e9),
+    ];
+    let parsed = units.iter().find_map(|(unit, ns)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * ns)
+    });
+    match parsed {
+        // Beyond it numbers are no longer exact; it is a hundred days.
+        Some(ns) if (0.0..=9e15).contains(&ns) => Ok(ns.round() as u64),
+        _ => Err(wrong()),
     }
 }
 

@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod compare;
 mod diagnose;
 mod doctor;
 mod explain;
 mod input;
 mod lab;
 mod schema;
+mod service;
 mod shell;
 mod show;
 mod terminal;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         Command::Validate(validate) => validate::run(&validate, &mut terminal),
         Command::Show(show) => show::run(&show, &mut terminal),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose, &mut terminal),
+        Command::Service(service) => service::run(&service, &mut terminal),
+        Command::Compare(compare) => compare::run(&compare, &mut terminal),
         Command::Doctor(doctor) => doctor::run(&doctor, &mut terminal),
         Command::Lab(lab) => lab::run(&lab, &mut terminal),
         Command::Explain(explain) => explain::run(&explain, &mut terminal),

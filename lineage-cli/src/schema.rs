@@ -11,6 +11,8 @@ pub(crate) fn run(of: Described, terminal: &mut Terminal) -> u8 {
         Described::Validate => include_str!("../schema/validate.schema.json"),
         Described::Show => include_str!("../schema/show.schema.json"),
         Described::Lab => include_str!("../schema/lab.schema.json"),
+        Described::Service => include_str!("../schema/service.schema.json"),
+        Described::Compare => include_str!("../schema/compare.schema.json"),
         Described::Doctor => include_str!("../schema/doctor.schema.json"),
     });
     FINE

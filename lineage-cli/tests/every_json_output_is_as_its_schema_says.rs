@@ -44,6 +44,40 @@ fn what_validate_and_show_print_is_documented() {
 }
 
 #[test]
+fn what_service_and_compare_print_is_documented() {
+    let sound = Scratch::new("schema-service.jsonl", &sound());
+    let none = Scratch::new("schema-service-none.txt", b"hello");
+    let ran = run(lineage()
+        .args([
+            "service",
+            "--json",
+            "--first-token",
+            "1us",
+            "--warm-up",
+            "1ns",
+        ])
+        .args([&sound.0, &none.0])
+        .arg(kineto("leimao_manual_capture.json.gz")));
+    assert_eq!(ran.code, Some(2));
+    let described = schema("service");
+    assert_eq!(ran.objects().len(), 3, "{}", ran.out);
+    for object in &ran.objects() {
+        assert_fits(&described, object);
+    }
+
+    let described = schema("compare");
+    let [before, after] =
+        ["base", "test"].map(|side| kineto(&format!("trace_compare__{side}__{side}.json.gz")));
+    for (files, code) in [([&before, &after], 0), ([&before, &none.0], 2)] {
+        let ran = run(lineage().args(["compare", "--json"]).args(files));
+        assert_eq!(ran.code, Some(code));
+        let objects = ran.objects();
+        assert_eq!(objects.len(), 1, "{}", ran.out);
+        assert_fits(&described, &objects[0]);
+    }
+}
+
+#[test]
 fn what_the_doctor_prints_is_documented() {
     let ran = run(lineage().args(["doctor", "--json"]));
     let objects = ran.objects();

@@ -1,0 +1,54 @@
+//! Whether two recordings did the same work.
+
+use super::side::{Kind, Side};
+
+/// Beyond this share of operations two mixes are not the same.
+const SAME: f64 = 0.05;
+/// Kinds that are named where they are not.
+const NAMED: usize = 3;
+
+/// How far two mixes of operations are apart.
+pub(super) struct Mix {
+    /// The share of operations that would have to be of another kind: half the sum of the
+    /// differences of all kinds' shares ("total variation").
+    pub(super) apart: f64,
+    /// Kinds whose share differs most, with their shares before and after.
+    pub(super) most: Vec<(String, f64, f64)>,
+}
+
+impl Mix {
+    pub(super) fn of(before: &Side, after: &Side) -> Self {
+        let share = |side: &Side, kind: &Kind| {
+            let all: u64 = side.operations.values().sum();
+            let of_kind = side.operations.get(kind).copied().unwrap_or(0);
+            of_kind as f64 / all.max(1) as f64
+        };
+        let mut kinds: Vec<&Kind> = before.operations.keys().collect();
+        let new = after.operations.keys();
+        kinds.extend(new.filter(|kind| !before.operations.contains_key(kind)));
+        let mut shares: Vec<(String, f64, f64)> = kinds
+            .into_iter()
+            .map(|kind| (named(kind), share(before, kind), share(after, kind)))
+            .collect();
+        let apart = |of: &(String, f64, f64)| (of.1 - of.2).abs();
+        let sum: f64 = shares.iter().map(apart).sum();
+        shares.sort_by(|a, b| apart(b).total_cmp(&apart(a)));
+        shares.truncate(NAMED);
+        Self {
+            apart: sum / 2.0,
+            most: shares,
+        }
+    }
+
+    pub(super) fn is_same(&self) -> bool {
+        self.apart <= SAME
+    }
+}
+
+/// A kind as a person tells it from others.
+fn named((name, [x, y, z], _): &Kind) -> String {
+    if [*x, *y, *z] == [0; 3] {
+        return name.clone();
+    }
+    format!("grid {x}x{y}x{z} of {name}")
+}
