@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lineage_core::fault::FaultCode;
+use lineage_core::verdict::VerdictKind;
 
 /// Whose request was this GPU work? Checks recordings of launch lineage, Nsight Systems and PyTorch.
 #[derive(Debug, Parser)]
@@ -42,7 +43,7 @@ pub(crate) enum Command {
         after_help = "exit codes: 0 device evidence can be recorded here, 1 it cannot, 2 bad use"
     )]
     Doctor(Doctor),
-    /// Say what a fault code means, why it matters, how it comes about, and how to find and mend it
+    /// Say what a fault code means and how to mend it, or what a verdict rests on and what to try
     Explain(Explain),
     /// Launch kernels of your lengths on a model of a GPU, and see who waits for whom, and why
     #[command(after_help = LAB_HELP)]
@@ -84,6 +85,8 @@ pub(crate) enum Described {
     Compare,
     /// The object of `lineage lab --json`
     Lab,
+    /// The object of `lineage diagnose --json`
+    Diagnose,
 }
 
 #[derive(Debug, Args)]
@@ -293,9 +296,17 @@ fn time_ns(text: &str) -> Result<u64, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// The code or its name, for example L01 or launch-without-epoch; without one, all are listed
-    #[arg(value_name = "CODE", value_parser = fault_code)]
-    pub(crate) code: Option<FaultCode>,
+    /// The code or name of a fault, for example L01 or launch-without-epoch, or a verdict, for example
+    /// dependency_wait; without one, all are listed
+    #[arg(value_name = "CODE", value_parser = subject)]
+    pub(crate) code: Option<Subject>,
+}
+
+/// What is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Fault(FaultCode),
+    Verdict(VerdictKind),
 }
 
 #[derive(Debug, Args)]
@@ -393,11 +404,14 @@ fn micros(text: &str) -> Result<u64, String> {
     Ok(whole * 1_000 + decimals)
 }
 
-fn fault_code(text: &str) -> Result<FaultCode, String> {
+fn subject(text: &str) -> Result<Subject, String> {
     let named = |code: &&FaultCode| code.name().eq_ignore_ascii_case(text);
-    FaultCode::from_code(text)
-        .or_else(|| FaultCode::ALL.iter().find(named).copied())
-        .ok_or_else(|| "no fault has this code or name; `lineage explain` lists them".to_owned())
+    let fault = FaultCode::from_code(text).or_else(|| FaultCode::ALL.iter().find(named).copied());
+    let verdict = || VerdictKind::from_name(text).map(Subject::Verdict);
+    fault.map(Subject::Fault).or_else(verdict).ok_or_else(|| {
+        "no fault has this code or name, and no verdict this name; `lineage explain` lists them"
+            .to_owned()
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

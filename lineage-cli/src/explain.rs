@@ -1,16 +1,17 @@
-//! `lineage explain`: a page for each fault code.
+//! `lineage explain`: a page for each fault code and for each verdict.
 
 use lineage_core::fault::FaultCode;
+use lineage_core::verdict::VerdictKind;
 
 use crate::FINE;
-use crate::arguments::Explain;
+use crate::arguments::{Explain, Subject};
 use crate::terminal::{FAULT, HEADING, Terminal};
 use crate::text::wrap;
 
-/// Prints a code's page, or the list of all codes.
+/// Prints the page of a code or verdict, or the list of all of them.
 pub(crate) fn run(arguments: &Explain, terminal: &mut Terminal) -> u8 {
     let text = match arguments.code {
-        Some(code) => render(code, terminal.width()),
+        Some(subject) => render(subject, terminal.width()),
         None => list(terminal.width()),
     };
     terminal.print(&text);
@@ -18,7 +19,7 @@ pub(crate) fn run(arguments: &Explain, terminal: &mut Terminal) -> u8 {
 }
 
 fn list(width: usize) -> String {
-    let mut out = String::new();
+    let mut out = format!("{HEADING}faults{HEADING:#}\n");
     for code in FaultCode::ALL {
         let name = code.name();
         let indent = 5 + 25;
@@ -33,19 +34,38 @@ fn list(width: usize) -> String {
             };
         }
     }
-    out += "\n`lineage explain CODE` says what one means, how it comes about, and how to find and mend it\n";
+    out += &format!("\n{HEADING}verdicts{HEADING:#}\n");
+    for verdict in VerdictKind::ALL {
+        let indent = 22;
+        for (number, line) in wrap(verdict.claimed_when(), width.saturating_sub(indent).max(20))
+            .iter()
+            .enumerate()
+        {
+            let name = if number == 0 { verdict.name() } else { "" };
+            out += &format!("{name:<indent$}{line}\n");
+        }
+    }
+    out += "\n`lineage explain CODE` says what a fault means, how it comes about, and how to find and mend it;\n\
+            `lineage explain VERDICT` what a verdict rests on, what would falsify it, and what to try\n";
     out
 }
 
 /// A page: its first line is the title; lines without an indent and a full stop are headings;
 /// lines that begin with four spaces are shown as they are.
-fn render(code: FaultCode, width: usize) -> String {
-    let mut out = format!(
-        "{FAULT}{}{FAULT:#} {HEADING}{}{HEADING:#}\n",
-        code.code(),
-        code.name()
-    );
-    for line in page(code).lines().skip(1) {
+fn render(subject: Subject, width: usize) -> String {
+    let mut out = match subject {
+        Subject::Fault(code) => format!(
+            "{FAULT}{}{FAULT:#} {HEADING}{}{HEADING:#}\n",
+            code.code(),
+            code.name()
+        ),
+        Subject::Verdict(verdict) => format!("{HEADING}{verdict}{HEADING:#}\n"),
+    };
+    let page = match subject {
+        Subject::Fault(code) => page(code),
+        Subject::Verdict(verdict) => verdict_page(verdict),
+    };
+    for line in page.lines().skip(1) {
         if let Some(heading) = line.strip_prefix("# ") {
             out += &format!("{HEADING}{heading}{HEADING:#}\n");
         } else if line.starts_with("    ") || line.is_empty() {
@@ -87,6 +107,28 @@ fn page(code: FaultCode) -> &'static str {
     }
 }
 
+/// The page of a verdict.
+fn verdict_page(verdict: VerdictKind) -> &'static str {
+    match verdict {
+        VerdictKind::ApplicationLate => include_str!("pages/verdicts/application_late.txt"),
+        VerdictKind::SubmitterLate => include_str!("pages/verdicts/submitter_late.txt"),
+        VerdictKind::BatchWait => include_str!("pages/verdicts/batch_wait.txt"),
+        VerdictKind::HostWork => include_str!("pages/verdicts/host_work.txt"),
+        VerdictKind::HostSyncWait => include_str!("pages/verdicts/host_sync_wait.txt"),
+        VerdictKind::Allocation => include_str!("pages/verdicts/allocation.txt"),
+        VerdictKind::ApiSlow => include_str!("pages/verdicts/api_slow.txt"),
+        VerdictKind::SubmitWait => include_str!("pages/verdicts/submit_wait.txt"),
+        VerdictKind::DependencyWait => include_str!("pages/verdicts/dependency_wait.txt"),
+        VerdictKind::FalseDependency => include_str!("pages/verdicts/false_dependency.txt"),
+        VerdictKind::DeviceWait => include_str!("pages/verdicts/device_wait.txt"),
+        VerdictKind::Executing => include_str!("pages/verdicts/executing.txt"),
+        VerdictKind::LongerThanItsKind => include_str!("pages/verdicts/longer_than_its_kind.txt"),
+        VerdictKind::Expected => include_str!("pages/verdicts/expected.txt"),
+        VerdictKind::Unresolved => include_str!("pages/verdicts/unresolved.txt"),
+        _ => "\nThis version has no page for the verdict.\n",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,9 +156,33 @@ mod tests {
     }
 
     #[test]
+    fn every_verdict_has_a_page_with_all_its_parts() {
+        for &verdict in VerdictKind::ALL {
+            let page = verdict_page(verdict);
+            assert_eq!(page.lines().next(), Some(verdict.name()));
+            let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("# ")).collect();
+            assert_eq!(
+                headings,
+                [
+                    "# What it means",
+                    "# When it is claimed",
+                    "# What would falsify it",
+                    "# What to collect",
+                    "# What to try",
+                    "# Where it misleads"
+                ],
+                "{verdict}"
+            );
+            assert!(page.len() > 500, "{verdict}: a page says more than that");
+        }
+    }
+
+    #[test]
     fn pages_fit_a_narrow_terminal_but_for_code() {
-        for &code in FaultCode::ALL {
-            for line in render(code, 60)
+        let faults = FaultCode::ALL.iter().map(|code| Subject::Fault(*code));
+        let verdicts = VerdictKind::ALL.iter().map(|of| Subject::Verdict(*of));
+        for subject in faults.chain(verdicts) {
+            for line in render(subject, 60)
                 .lines()
                 .filter(|line| !line.starts_with("    "))
             {

@@ -13,6 +13,7 @@ pub(crate) fn run(of: Described, terminal: &mut Terminal) -> u8 {
         Described::Lab => include_str!("../schema/lab.schema.json"),
         Described::Service => include_str!("../schema/service.schema.json"),
         Described::Compare => include_str!("../schema/compare.schema.json"),
+        Described::Diagnose => include_str!("../schema/diagnose.schema.json"),
         Described::Doctor => include_str!("../schema/doctor.schema.json"),
     });
     FINE

@@ -28,6 +28,7 @@ fn each_shell_has_a_script_that_knows_the_subcommands() {
         for word in [
             "validate",
             "show",
+            "diagnose",
             "doctor",
             "explain",
             "lab",
@@ -51,6 +52,7 @@ fn each_subcommand_has_a_man_page() {
     for command in [
         "validate",
         "show",
+        "diagnose",
         "doctor",
         "explain",
         "lab",

@@ -10,10 +10,10 @@ const BAR: usize = 20;
 /// Columns left of the words: indent, offset, bar, length.
 const LEFT: usize = 2 + 9 + 2 + BAR + 1 + 9 + 2;
 /// Below this many columns bars are left out.
-const NARROW: usize = 76;
+const NARROW: usize = 92;
 const LABEL: usize = 10;
 /// Segments that are drawn of one life; the longest of more.
-const DRAWN: usize = 24;
+const DRAWN: usize = 12;
 
 pub(super) fn life(told: &Told, width: usize) -> String {
     let whole = told.whole_ns;
@@ -62,7 +62,7 @@ fn line(segment: &ToldSegment, first: u64, whole: u64, width: usize) -> String {
     if width < NARROW {
         let mut out = String::new();
         let words = format!("{} {evidence}", duration(ns));
-        for (number, part) in wrap(&words, width.saturating_sub(13)).iter().enumerate() {
+        for (number, part) in fit(&words, width.saturating_sub(13)).iter().enumerate() {
             let left = if number == 0 {
                 format!("+{offset}")
             } else {
@@ -75,7 +75,7 @@ fn line(segment: &ToldSegment, first: u64, whole: u64, width: usize) -> String {
     let bar = bar(ns, whole, segment.kind);
     let mut out = String::new();
     let columns = width.saturating_sub(LEFT).max(20);
-    for (number, part) in wrap(&evidence, columns).iter().enumerate() {
+    for (number, part) in fit(&evidence, columns).iter().enumerate() {
         out += &if number == 0 {
             format!(
                 "  {:<9}  {style}{bar}{style:#} {:>9}  {part}\n",
@@ -85,6 +85,21 @@ fn line(segment: &ToldSegment, first: u64, whole: u64, width: usize) -> String {
         } else {
             format!("{:LEFT$}{part}\n", "")
         };
+    }
+    out
+}
+
+/// Breaks a text into lines that fit, long names too.
+fn fit(text: &str, columns: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    for line in wrap(text, columns) {
+        if console::measure_text_width(&line) <= columns || line.contains('\u{1b}') {
+            out.push(line);
+            continue;
+        }
+        let characters: Vec<char> = line.chars().collect();
+        let pieces = characters.chunks(columns);
+        out.extend(pieces.map(|piece| piece.iter().collect::<String>()));
     }
     out
 }

@@ -26,6 +26,15 @@ pub(super) struct Sum {
 }
 
 impl Sum {
+    /// Both. A row may count twice.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            ns: self.ns.saturating_add(other.ns),
+            segments: self.segments + other.segments,
+            rows: self.rows + other.rows,
+        }
+    }
+
     fn add(&mut self, ns: u64, first_of_row: bool) {
         self.ns = self.ns.saturating_add(ns);
         self.segments += 1;

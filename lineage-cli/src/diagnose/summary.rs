@@ -5,8 +5,10 @@ use lineage_core::verdict::VerdictKind;
 use super::draw;
 use super::gather::{Counts, Diagnosis, Sum};
 use crate::arguments::Diagnose;
-use crate::terminal::{FAINT, HEADING};
-use crate::text::{counted, duration, labelled, printable_path, printable_text, table, thousands};
+use crate::terminal::HEADING;
+use crate::text::{
+    counted, duration, labelled, printable_path, printable_text, table, thousands, wrap,
+};
 
 const LABEL: usize = 12;
 /// Kinds of evidence that are listed as missing.
@@ -38,7 +40,7 @@ pub(super) fn text(diagnosis: &Diagnosis, arguments: &Diagnose, width: usize) ->
         out += &draw::life(told, width);
     }
     out.push('\n');
-    out += &shown(diagnosis, arguments);
+    out += &shown(diagnosis, arguments, width);
     out
 }
 
@@ -110,53 +112,76 @@ fn line(name: &str, sum: Sum, whole_ns: u64) -> Vec<String> {
 fn verdicts(diagnosis: &Diagnosis, width: usize) -> String {
     let counts = &diagnosis.counts;
     let merged = counts.merges_dependency_and_device(diagnosis.floor);
-    let of = |kind: VerdictKind| counts.by_verdict.get(&kind).copied();
-    let mut sure = Vec::new();
+    let mut claimed: Vec<(&str, Sum)> = Vec::new();
     let mut band = Sum::default();
-    for &kind in VerdictKind::ALL.iter().filter(|kind| kind.is_claim()) {
-        let Some(sum) = of(kind) else { continue };
+    for (&kind, &sum) in counts.by_verdict.iter().filter(|(of, _)| of.is_claim()) {
         let in_band = matches!(
             kind,
             VerdictKind::DependencyWait | VerdictKind::DeviceWait | VerdictKind::FalseDependency
         );
         if merged && in_band {
-            band.ns += sum.ns;
-            band.segments += sum.segments;
-            band.rows += sum.rows;
+            band = band.and(sum);
         } else {
-            sure.push(line(kind.name(), sum, counts.whole_ns));
+            claimed.push((kind.name(), sum));
         }
     }
     if band.segments > 0 {
-        sure.push(line("dependency or device", band, counts.whole_ns));
+        claimed.push(("dependency or device", band));
     }
-    sure.sort_by_key(|row| {
-        let known = VerdictKind::from_name(&row[0]).and_then(of);
-        std::cmp::Reverse(known.map_or(band.ns, |sum| sum.ns))
-    });
-    let mut out = String::new();
-    let columns = |first| [first, "time", "share", "stretches", "rows"];
-    if sure.is_empty() {
-        out += "  nothing is claimed: the evidence allows no claim of a cause\n";
-    } else {
-        out += &table(&columns("claimed"), &sure, width);
-    }
-    let plain: Vec<Vec<String>> = [VerdictKind::Executing, VerdictKind::Expected]
+    let of = |kind: VerdictKind| {
+        let sum = counts.by_verdict.get(&kind).copied();
+        sum.map(|sum| (kind.name(), sum))
+    };
+    let plain: Vec<(&str, Sum)> = [VerdictKind::Executing, VerdictKind::Expected]
         .into_iter()
-        .filter_map(|kind| Some(line(kind.name(), of(kind)?, counts.whole_ns)))
+        .filter_map(of)
         .collect();
-    if !plain.is_empty() {
-        out += &table(&columns("needs no explanation"), &plain, width);
+    let unresolved: Vec<(&str, Sum)> = of(VerdictKind::Unresolved).into_iter().collect();
+    let mut rows = Vec::new();
+    for (group, mut members) in [
+        ("claimed", claimed),
+        ("needs no explanation", plain),
+        ("not known", unresolved),
+    ] {
+        members.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.ns));
+        let nothing = vec![
+            group.to_owned(),
+            "-".to_owned(),
+            "-".to_owned(),
+            String::new(),
+            String::new(),
+        ];
+        let ns: u64 = members.iter().map(|(_, sum)| sum.ns).sum();
+        rows.push(if members.is_empty() {
+            nothing
+        } else {
+            let mut whole = line(
+                group,
+                Sum {
+                    ns,
+                    ..Sum::default()
+                },
+                counts.whole_ns,
+            );
+            whole[3].clear();
+            whole[4].clear();
+            whole
+        });
+        for (name, sum) in members {
+            rows.push(line(&format!("  {name}"), sum, counts.whole_ns));
+        }
     }
-    if let Some(sum) = of(VerdictKind::Unresolved) {
-        let rows = [line("unresolved", sum, counts.whole_ns)];
-        out += &table(&columns("not known"), &rows, width);
-    }
+    let mut out = table(
+        &["verdict", "time", "share", "stretches", "rows"],
+        &rows,
+        width,
+    );
     if counts.covered_ns > 0 {
-        out += &format!(
-            "  {FAINT}{} of host time cost nothing: the stream's earlier work was still running{FAINT:#}\n",
+        let text = format!(
+            "{} of host time cost nothing: earlier work of the stream was still at the device",
             duration(counts.covered_ns)
         );
+        out += &labelled(2, "covered", LABEL, &text, width);
     }
     out
 }
@@ -173,18 +198,18 @@ fn settles(counts: &Counts, width: usize) -> String {
     out
 }
 
-fn shown(diagnosis: &Diagnosis, arguments: &Diagnose) -> String {
+fn shown(diagnosis: &Diagnosis, arguments: &Diagnose, width: usize) -> String {
     let filtered =
         arguments.kernel.is_some() || arguments.epoch.is_some() || arguments.request.is_some();
-    if diagnosis.slowest.is_empty() && filtered {
-        return "no operation with a critical path is one of those that were asked for\n"
-            .to_owned();
-    }
-    if diagnosis.not_shown == 0 {
-        return "`lineage explain VERDICT` says what a verdict rests on\n".to_owned();
-    }
-    format!(
-        "{} more; `--slowest COUNT` shows more of them, `lineage explain VERDICT` says what a verdict rests on\n",
-        counted(diagnosis.not_shown, "operation", "operations")
-    )
+    let text = if diagnosis.slowest.is_empty() && filtered {
+        "no operation with a critical path is one of those that were asked for".to_owned()
+    } else if diagnosis.not_shown == 0 {
+        "`lineage explain VERDICT` says what a verdict rests on".to_owned()
+    } else {
+        format!(
+            "{} more; `--slowest COUNT` shows more of them, `lineage explain VERDICT` says what a verdict rests on",
+            counted(diagnosis.not_shown, "operation", "operations")
+        )
+    };
+    wrap(&text, width).join("\n") + "\n"
 }

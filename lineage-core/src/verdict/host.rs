@@ -4,7 +4,7 @@ use super::history::Histories;
 use super::life::{Doubt, Expected, Lateness, Segment, Stage, Verdict};
 use super::scene::Scene;
 use super::threads::{Ran, SCHEDULER, Stretch, Thread, cut};
-use crate::evidence::{Evidence, TimeSource};
+use crate::evidence::TimeSource;
 use crate::id::{Attribution, HostNanos, LaunchEpoch};
 use crate::readiness::{Partials, Role};
 use crate::row::{Binding, Row};
@@ -85,27 +85,22 @@ impl Host<'_, '_> {
     }
 
     fn claims(&mut self, row: &Row, piece: HostPiece) -> Vec<Claim> {
-        let ready = matches!(row.stages.ready, Evidence::Observed { .. });
+        let marks = self.scene.marks_of(row);
+        let ready = marks.ready.is_some();
         let (from, to) = (piece.from, piece.to);
         let one = |verdict, source| vec![claim(from, to, verdict, source)];
         match piece.stage {
             Stage::Declared => {
-                let Binding::Bound(epoch) = row.binding else {
-                    return one(Verdict::Unresolved(Doubt::NotMarkedReady), None);
-                };
-                if ready && row.stages.ready.at() == Some(to) {
+                if marks.ready == Some(to) {
                     return one(Verdict::ApplicationLate, Some(TimeSource::Application));
                 }
-                if self.scene.marks(epoch).batch_formed == Some(to) {
+                if marks.batch_formed == Some(to) {
                     return one(Verdict::BatchWait, Some(TimeSource::Application));
                 }
                 one(Verdict::Unresolved(Doubt::NotMarkedReady), None)
             }
             Stage::Ready | Stage::BatchFormed | Stage::HandedOver => {
-                if let Binding::Bound(epoch) = row.binding
-                    && piece.stage == Stage::Ready
-                    && self.scene.marks(epoch).batch_formed == Some(to)
-                {
+                if piece.stage == Stage::Ready && marks.batch_formed == Some(to) {
                     return one(Verdict::BatchWait, Some(TimeSource::Application));
                 }
                 if !ready && piece.stage != Stage::BatchFormed {

@@ -126,8 +126,14 @@ impl Doubt {
     /// What is not known, in words.
     pub fn words(self) -> String {
         let list = |partial: Partials| {
+            // The others are in the readiness.
             let words: Vec<&str> = partial.iter().map(|of| of.because()).collect();
-            words.join("; ")
+            match words.as_slice() {
+                [first, second, _, ..] => {
+                    format!("{first}; {second}; and {} more", words.len() - 2)
+                }
+                _ => words.join("; "),
+            }
         };
         match self {
             Self::Critical(partial) => format!(

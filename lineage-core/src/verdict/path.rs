@@ -131,19 +131,14 @@ impl Bench<'_> {
         if let Some(earlier) = earlier {
             add(Some(earlier), Stage::Scope, api);
         } else if let Binding::Bound(epoch) = row.binding {
-            let marks = self.scene.marks(epoch);
+            let marks = self.scene.marks_of(row);
             let declared = if epoch.version.get() > 1 {
                 marks.stepped.or(stages.declared.at())
             } else {
                 stages.declared.at()
             };
             add(declared, Stage::Declared, TimeSource::RuntimeHook);
-            let (ready, source) = of(stages.ready);
-            add(
-                ready,
-                Stage::Ready,
-                source.unwrap_or(TimeSource::Application),
-            );
+            add(marks.ready, Stage::Ready, TimeSource::Application);
             add(
                 marks.batch_formed,
                 Stage::BatchFormed,

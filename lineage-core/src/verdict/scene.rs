@@ -11,7 +11,7 @@ use crate::observation::{
     ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation, Tenancy,
 };
 use crate::readiness::{CallSeen, OperationSeen, Prover, Readiness, Role};
-use crate::row::{Row, RowCall};
+use crate::row::{Binding, Row, RowCall};
 
 type CallId = (u32, CorrelationId);
 
@@ -19,6 +19,7 @@ type CallId = (u32, CorrelationId);
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Marks {
     pub(super) stepped: Option<HostNanos>,
+    pub(super) ready: Option<HostNanos>,
     pub(super) expected: Option<HostNanos>,
     pub(super) batch_formed: Option<HostNanos>,
 }
@@ -193,6 +194,7 @@ impl<'a> Scene<'a> {
             Event::Marked(of) => {
                 let marks = self.marks.entry(of.epoch).or_default();
                 match of.mark {
+                    Mark::Ready => marks.ready = Some(of.at),
                     Mark::Expected => marks.expected = Some(of.at),
                     Mark::BatchFormed => marks.batch_formed = Some(of.at),
                     _ => {}
@@ -314,7 +316,20 @@ impl<'a> Scene<'a> {
         self.readiness.get(&row).copied()
     }
 
-    pub(super) fn marks(&self, epoch: LaunchEpoch) -> Marks {
+    /// What the application said of a row's epoch.
+    pub(super) fn marks_of(&self, row: &Row) -> Marks {
+        match row.binding {
+            Binding::Bound(epoch) => {
+                let mut marks = self.marks(epoch);
+                // The row may have been given before the mark came.
+                marks.ready = row.stages.ready.at().or(marks.ready);
+                marks
+            }
+            _ => Marks::default(),
+        }
+    }
+
+    fn marks(&self, epoch: LaunchEpoch) -> Marks {
         let mut marks = self.marks.get(&epoch).copied().unwrap_or_default();
         if marks.batch_formed.is_none()
             && let Some(&(at, members)) = self.merged.get(&epoch.id)
