@@ -7,8 +7,9 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::time::Duration;
 
-use lineage_core::Epoch;
+use lineage_core::{Epoch, Lineage};
 use lineage_cupti::Cupti;
 use lineage_sim::{Config, isolated};
 
@@ -46,7 +47,14 @@ fn allocations() -> u64 {
 fn of_its_own() {
     isolated("of_its_own", || {
         let (_sim, program) = Program::on(Config::default());
-        let session = gpu::session(Cupti::new());
+        // A flush would take the buffer away, and the next launch would have one made.
+        let session = Lineage::builder()
+            .service("test")
+            .keep_in_memory(1 << 20)
+            .flush_every(Duration::from_secs(3600))
+            .device(Cupti::new())
+            .start()
+            .expect("no other session is alive");
         let epoch = Epoch::declare("request");
         let at_first = allocations();
         let exec = program.instantiate(program.captured(3));

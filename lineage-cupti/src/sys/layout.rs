@@ -372,7 +372,7 @@ pub mod graph_trace {
 /// `CUpti_ResourceData`, what the callback of a resource is given. Not packed.
 pub mod resource_data {
     offsets! {
-        /// Address of what describes the resource: of graphs, [`graph_data`].
+        /// Address of what describes the resource: of graphs, [`graph_data`](super::graph_data).
         DESCRIPTOR = 16;
         /// Size of the struct.
         SIZE = 24;
