@@ -87,4 +87,6 @@ pub use captured::Captured;
 pub use epoch::{DeclareError, Epoch, HasEpoch};
 pub use id::{Attribution, LaunchEpoch};
 pub use scope::{LaunchScope, Scope, current, detached, enter_for_launch, launch, raw};
-pub use session::{DeviceEvidence, Lineage, LineageBuilder, Report, SchedulerEvidence, StartError};
+pub use session::{
+    DeviceEvidence, Lineage, LineageBuilder, Report, SchedulerEvidence, Share, StartError,
+};

@@ -716,3 +716,35 @@ fn a_node_that_was_built_outside_of_any_epoch_says_so() {
     assert!(matches!(graph_of(run.row()).template, Template::Known(_)));
     assert_eq!(run.row().faults, []);
 }
+
+#[test]
+fn launches_of_large_graphs_are_remembered_within_a_limit() {
+    let mut limits = lineage_core::correlator::Limits::default();
+    limits.kept_operations = 25;
+    let mut run = Run::within(limits);
+    run.see(begun(&[1]));
+    let mut changes = Changes::from(100);
+    run.see(changes.capture(5, 10, 1, 10));
+    let numbers: Vec<u32> = (1..=10).collect();
+    run.see(changes.instantiated(5, 6, &numbers));
+    let operations = |launch: u32| {
+        let from = u64::from(launch) * 10_000;
+        (1..=10).map(move |number| {
+            let start = from + 100 + u64::from(number) * 10;
+            node_ran(launch, node(6, number), start, start + 5)
+        })
+    };
+    for launch in 20..30 {
+        let from = u64::from(launch) * 10_000;
+        run.see(launch_of(1, launch, from, 1, 6, changes.last()));
+        run.see(operations(launch));
+        run.see([flushed(from + 5_000)]);
+    }
+    let given = run.rows.len();
+    assert_eq!(given, 90, "the last launch waits for its second flush");
+    run.see(operations(27));
+    assert_eq!((run.rows.len(), run.totals().duplicates), (given, 10));
+    run.see(operations(20)).end();
+    assert_eq!(run.totals().duplicates, 10, "the first is forgotten");
+    assert_eq!(run.totals().evicted, 0, "which is no loss");
+}

@@ -44,6 +44,8 @@ pub use assertion::{
 pub use describe::printable;
 pub use finding::{About, EvidenceLine, Finding};
 pub use options::Options;
-pub use truth::{MISSES_LISTED, Miss, TruthMiss, TruthOperation, TruthScore};
+pub use truth::{
+    MISSES_LISTED, Miss, ReplayScore, TruthMiss, TruthOperation, TruthReplay, TruthScore,
+};
 pub use validate::validate;
 pub use validation::{Conclusions, Counts, RowCounts, Validation};

@@ -4,15 +4,17 @@ mod graphs;
 
 use std::collections::{BTreeMap, HashMap};
 
+use lineage_core::evidence::Why;
 use lineage_core::fault::FaultCode;
 use lineage_core::id::ProcessOrdinal;
 use lineage_core::observation::OperationsDue;
-use lineage_core::row::{Binding, Row, RowCall};
+use lineage_core::row::{Binding, Row, RowCall, Template};
 
 use crate::derive::{Childless, Derived, OperationJoin, Process, identity};
 use crate::describe::{about_call, about_operation};
 use crate::finding::{About, EvidenceLine, Finding, Findings};
 use crate::options::Options;
+use crate::truth::BoundReplay;
 use crate::validation::RowCounts;
 
 /// Of each process, the binding that the session's row gives each operation.
@@ -88,6 +90,28 @@ pub(crate) fn faults(rows: &[Row]) -> BTreeMap<FaultCode, u64> {
         }
     }
     faults
+}
+
+/// What rows say of operations that ran in graphs, those of superseded rows left out.
+pub(crate) fn replays(rows: &[Row]) -> Vec<BoundReplay> {
+    let of_graphs = last_words(rows, &mut RowCounts::default()).into_iter();
+    let said = of_graphs.filter_map(|row| {
+        let (operation, graph) = (row.operation.as_ref()?, row.graph.as_ref()?);
+        Some(BoundReplay {
+            process: row.process,
+            session: operation.session,
+            correlation: operation.correlation,
+            node: operation.graph_node,
+            iteration: graph.iteration,
+            replay: graph.replay,
+            capture: match graph.template {
+                Template::Known(node) | Template::Inferred { node, .. } => Ok(node.capture),
+                Template::Unknown { why } => Err(why),
+                _ => Err(Why::NotSupported),
+            },
+        })
+    });
+    said.collect()
 }
 
 /// Rows that no later one took the place of.

@@ -4,11 +4,16 @@
 //! was mixed up. Only something that travelled with the data itself can tell: in the simulator a
 //! kernel reads its request's number out of its own arguments.
 
+mod replays;
+
 use std::fmt;
 
 use lineage_core::id::{CorrelationId, HostNanos, LaunchEpoch, ProcessOrdinal};
 
 use crate::validation::Validation;
+
+pub(crate) use replays::BoundReplay;
+pub use replays::{ReplayScore, TruthReplay};
 
 /// An operation, and to whom the session's rows bind it; without rows, whom the validator derived.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,7 @@ use crate::derive::{Derived, Process, gather};
 use crate::finding::Findings;
 use crate::options::Options;
 use crate::rows;
-use crate::truth::BoundOperation;
+use crate::truth::{BoundOperation, BoundReplay};
 use crate::validation::{Conclusions, Counts, Validation};
 
 /// Derives all joins anew from observations, raises what is lost, wrong or impossible, and holds
@@ -76,6 +76,12 @@ pub fn validate(
         }
     }
     operations.sort_by_key(BoundOperation::key);
+    let mut replays = match conclusions {
+        _ if !options.keep_bindings => Vec::new(),
+        Some(conclusions) => rows::replays(conclusions.rows),
+        None => processes.values().flat_map(derived_replays).collect(),
+    };
+    replays.sort_by_key(BoundReplay::key);
     let (faults, fault_counts, not_listed) = findings.finish();
     Validation {
         counts,
@@ -84,8 +90,29 @@ pub fn validate(
         not_listed,
         session_faults,
         operations,
+        replays,
         with_epoch,
     }
+}
+
+/// What was derived for the operations that ran in graphs.
+fn derived_replays<'p>(process: &'p Process<'_>) -> impl Iterator<Item = BoundReplay> + 'p {
+    let operations = process.operations.operations.iter();
+    let replayed = operations.zip(&process.graphs.of_operation);
+    replayed.filter_map(|(operation, replayed)| {
+        let replayed = replayed.as_ref()?;
+        let what = operation.seen.what;
+        let replay = replayed.replay.map(|at| &process.graphs.replays[at]);
+        Some(BoundReplay {
+            process: process.ordinal,
+            session: what.session,
+            correlation: what.correlation,
+            node: what.graph_node,
+            iteration: replayed.iteration,
+            replay: replay.and_then(|replay| replay.number),
+            capture: replayed.template.map(|node| node.capture),
+        })
+    })
 }
 
 const fn bound(derived: Derived) -> Option<LaunchEpoch> {

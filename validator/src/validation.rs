@@ -8,7 +8,7 @@ use lineage_core::fault::FaultCode;
 use lineage_core::row::{LooseFault, Row, Unattributed};
 
 use crate::finding::Finding;
-use crate::truth::BoundOperation;
+use crate::truth::{BoundOperation, BoundReplay};
 
 /// What a session concluded, to be held against its observations.
 #[derive(Debug, Clone, Copy)]
@@ -359,6 +359,7 @@ pub struct Validation {
     /// What the session itself says, by its rows and loose faults; empty where none were given.
     pub session_faults: BTreeMap<FaultCode, u64>,
     pub(crate) operations: Vec<BoundOperation>,
+    pub(crate) replays: Vec<BoundReplay>,
     pub(crate) with_epoch: u64,
 }
 
@@ -407,6 +408,8 @@ impl Validation {
         self.not_listed = self.not_listed.saturating_add(next.not_listed);
         self.operations.extend(next.operations);
         self.operations.sort_by_key(BoundOperation::key);
+        self.replays.extend(next.replays);
+        self.replays.sort_by_key(BoundReplay::key);
         self.with_epoch += next.with_epoch;
     }
 

@@ -93,6 +93,8 @@ pub(super) struct Entry {
     pub(super) on_timeline: Option<(u64, u64)>,
     pub(super) operations_given: u32,
     pub(super) kept: Kept,
+    /// Operations by which it counts among those that are kept.
+    pub(super) kept_operations: u32,
     /// Its operation is joined through the call that it is nested in, or that is nested in it.
     pub(super) satisfied: bool,
     pub(super) fenced: bool,
@@ -244,6 +246,12 @@ impl Entry {
     /// Whether a row was given, and its thread's fence has shown that no other is due.
     pub(super) fn is_settled(&self) -> bool {
         self.fenced && (self.is_given() || self.satisfied) && self.waiting.is_empty()
+    }
+
+    /// Operations that are remembered to know a duplicate by.
+    pub(super) fn remembered(&self) -> u32 {
+        let more = self.seen_more.as_ref().map_or(0, |more| more.len());
+        u32::try_from(self.seen.len() + more).unwrap_or(u32::MAX)
     }
 
     /// Notes an operation; `false` if the same one was there before.

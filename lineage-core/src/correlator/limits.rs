@@ -24,6 +24,10 @@ pub struct Limits {
     /// supersedes the row. They are forgotten without a fault. About 700 bytes each.
     /// Default 32,768.
     pub lost_calls: usize,
+    /// Operations of the calls of one CUPTI session that are kept as joined or lost, by which a
+    /// duplicate is known: a launch of a graph may have thousands. Calls with more are forgotten
+    /// sooner. About 80 bytes each. Default 262,144.
+    pub kept_operations: usize,
     /// Records of one CUPTI session without a time, or without a call to place them by, that wait
     /// for one. About 300 bytes each. Default 8,192.
     pub unplaced: usize,
@@ -59,6 +63,7 @@ impl Default for Limits {
             open_calls: 1 << 18,
             joined_calls: 1 << 14,
             lost_calls: 1 << 15,
+            kept_operations: 1 << 18,
             unplaced: 1 << 13,
             epochs: 1 << 18,
             handoffs_per_epoch: 1 << 16,

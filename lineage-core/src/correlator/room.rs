@@ -35,13 +35,37 @@ impl Session {
         {
             context.epochs.release(epoch);
         }
-        let (list, bound) = match kept {
-            Kept::Open => return,
-            Kept::Joined => (&mut self.joined, context.limits.joined_calls),
-            Kept::Lost => (&mut self.lost, context.limits.lost_calls),
+        if kept == Kept::Open {
+            return;
+        }
+        let remembered = entry.remembered();
+        let before = std::mem::replace(&mut entry.kept_operations, remembered);
+        self.kept_operations = self.kept_operations + remembered as usize - before as usize;
+        match kept {
+            Kept::Open => {}
+            Kept::Joined => self.joined.push_back(reference),
+            Kept::Lost => self.lost.push_back(reference),
+        }
+        self.let_go(Kept::Joined, context);
+        self.let_go(Kept::Lost, context);
+    }
+
+    /// Forgets those kept longest for this while there are too many, or too many operations of them.
+    fn let_go(&mut self, kept: Kept, context: &mut Context<'_>) {
+        let limits = context.limits;
+        let bound = match kept {
+            Kept::Joined => limits.joined_calls,
+            _ => limits.lost_calls,
         };
-        list.push_back(reference);
-        while list.len() > bound.max(1) {
+        loop {
+            let list = match kept {
+                Kept::Joined => &mut self.joined,
+                _ => &mut self.lost,
+            };
+            let has_room = list.len() <= bound.max(1);
+            if (has_room && self.kept_operations <= limits.kept_operations) || list.len() <= 1 {
+                break;
+            }
             let Some(oldest) = list.pop_front() else {
                 break;
             };
@@ -49,7 +73,6 @@ impl Session {
                 && self.calls.get(slot).kept == kept
             {
                 self.evict(slot, context);
-                break;
             }
         }
     }
@@ -59,6 +82,7 @@ impl Session {
         let entry = self.calls.get_mut(slot);
         if entry.kept != Kept::Open {
             entry.kept = Kept::Open;
+            self.kept_operations -= std::mem::take(&mut entry.kept_operations) as usize;
             self.open.push_back(self.calls.reference(slot));
             self.open_count += 1;
         }
@@ -164,6 +188,7 @@ impl Session {
         self.close_launch(slot);
         let entry = self.calls.remove(slot);
         self.open_count -= usize::from(entry.kept == Kept::Open);
+        self.kept_operations -= entry.kept_operations as usize;
         if entry.pending {
             context.out.totals.pending = context.out.totals.pending.saturating_sub(1);
         }

@@ -84,6 +84,8 @@ pub(super) struct Session {
     pub(super) joined: VecDeque<CallRef>,
     pub(super) lost: VecDeque<CallRef>,
     pub(super) open_count: usize,
+    /// Operations of calls that are kept as joined or lost.
+    pub(super) kept_operations: usize,
     /// Complete but for what another ring may hold, with the count of flushes by then.
     pub(super) held: VecDeque<(CallRef, u64)>,
     /// Entries made by an operation or an external id, with this session's count of flushes.
@@ -125,6 +127,7 @@ impl Session {
             joined: VecDeque::new(),
             lost: VecDeque::new(),
             open_count: 0,
+            kept_operations: 0,
             held: VecDeque::new(),
             callless: VecDeque::new(),
             recorded: None,

@@ -4,9 +4,11 @@ mod builder;
 #[cfg(feature = "record")]
 mod drain;
 mod report;
+mod shares;
 
 pub use builder::{LineageBuilder, StartError};
 pub use report::{DeviceEvidence, Report, SchedulerEvidence};
+pub use shares::Share;
 
 use std::sync::Arc;
 use std::time::Duration;

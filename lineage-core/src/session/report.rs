@@ -1,12 +1,12 @@
 //! What a session hands to a person or a test.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::id::{EpochId, LaunchEpoch};
-use crate::observation::{Event, Observation};
+use super::shares::{Served, Share, shares};
+use crate::id::LaunchEpoch;
+use crate::observation::Observation;
 use crate::row::{Binding, LooseFault, Row};
 use crate::totals::Totals;
 
@@ -150,31 +150,15 @@ impl Report {
         let Binding::Bound(epoch) = row.binding else {
             return Vec::new();
         };
-        let links = self
-            .observations
-            .iter()
-            .filter(|seen| seen.process == row.process);
-        let mut served: HashMap<EpochId, Vec<LaunchEpoch>> = HashMap::new();
-        for observation in links {
-            if let Event::Linked(link) = &observation.event {
-                // A retry is the same work under the same id.
-                if link.epoch.id != link.from.id {
-                    served.entry(link.epoch.id).or_default().push(link.from);
-                }
-            }
-        }
-        let (mut requests, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![epoch]);
-        while let Some(epoch) = open.pop() {
-            if !seen.insert(epoch.id) {
-                continue;
-            }
-            match served.get(&epoch.id) {
-                Some(members) => open.extend(members),
-                None => requests.push(epoch),
-            }
-        }
-        requests.sort_unstable();
-        requests
+        Served::of(&self.observations).requests_of(row.process, epoch)
+    }
+
+    /// What the device did for each request, alone and in batches, by the rows that are kept in memory:
+    /// of a batch's operation each member's share is 1/n of its duration.
+    ///
+    /// Sees the links that are kept in memory.
+    pub fn shares(&self) -> Vec<Share> {
+        shares(&self.observations, &self.rows)
     }
 
     /// A report of nothing.

@@ -410,3 +410,103 @@ pub fn none(recording: &Recording) -> Validation {
     assert!(validation.is_sound(), "{validation}");
     validation
 }
+
+/// Changes and launches of graphs, in the order of the changes.
+#[derive(Debug, Default)]
+pub struct Graphs {
+    sequence: u64,
+}
+
+impl Graphs {
+    /// A change under epoch 1, on thread 10.
+    pub fn change(&mut self, recording: &mut Recording, at_ns: u64, change: GraphChange) {
+        self.sequence += 1;
+        recording.saw(GraphEvent {
+            session: 1,
+            sequence: GraphSequence(self.sequence),
+            at: at(at_ns),
+            tid: 10,
+            correlation: None,
+            attribution: Attribution::Epoch(epoch(1)),
+            change,
+        });
+    }
+
+    /// Nodes 1 to `nodes` of this graph are built.
+    pub fn build(&mut self, recording: &mut Recording, at_ns: u64, graph: u32, nodes: u32) {
+        self.change(recording, at_ns, GraphChange::GraphCreated { graph });
+        for number in 1..=nodes {
+            let node = node(graph, number);
+            let kind = GraphNodeKind::Kernel;
+            self.change(
+                recording,
+                at_ns,
+                GraphChange::NodeCreated { graph, node, kind },
+            );
+        }
+    }
+
+    /// The graph is instantiated, with its nodes 1 to `nodes`.
+    pub fn instantiate(
+        &mut self,
+        recording: &mut Recording,
+        at_ns: u64,
+        (graph, exec): (u32, u32),
+        nodes: u32,
+    ) {
+        for number in 1..=nodes {
+            let change = GraphChange::NodeCloned {
+                graph: exec,
+                node: node(exec, number),
+                original_graph: graph,
+                original: node(graph, number),
+                kind: GraphNodeKind::Kernel,
+            };
+            self.change(recording, at_ns, change);
+        }
+        self.change(recording, at_ns, GraphChange::ExecCreated { exec, graph });
+    }
+
+    /// A launch of an executable graph that runs these nodes, as the graphs are now.
+    pub fn launch(&self, recording: &mut Recording, launch: &Launch, exec: u32, ran: &[u64]) {
+        let function = ApiId {
+            domain: ApiDomain::Driver,
+            cbid: 514,
+            name: Some(Arc::from("cuGraphLaunch")),
+        };
+        let due = OperationsDue::Many;
+        let call = launch.call().expect("it has one");
+        recording.saw(GraphLaunch {
+            session: 1,
+            thread: call.thread,
+            correlation: call.correlation,
+            at: call.entered,
+            exec,
+            sequence: GraphSequence(self.sequence),
+        });
+        let api = function.clone();
+        recording.saw(Call { api, due, ..call });
+        recording.saw(launch.scope().expect("it has one"));
+        recording.saw(launch.external().expect("it has one"));
+        let api = function;
+        recording.saw(ApiRecord {
+            api,
+            due,
+            ..launch.record()
+        });
+        for (number, &node) in (0..).zip(ran) {
+            let first = &launch.operations[0];
+            let start = first.start.expect("it has one").0 + number * 10;
+            recording.saw(Operation {
+                graph_node: Some(node),
+                graph: Some(exec),
+                ..kernel(first.correlation.0, start, start + 5)
+            });
+        }
+    }
+}
+
+/// The node of this number of a graph.
+pub fn node(graph: u32, number: u32) -> u64 {
+    u64::from(graph) << 32 | u64::from(number)
+}

@@ -25,6 +25,8 @@ pub(super) enum Origin {
 /// Something that was one way at first and changed at places of the order.
 #[derive(Debug)]
 struct History<T> {
+    /// The earliest change that the first state is known for.
+    first_from: u64,
     first: T,
     /// From which change on, ascending.
     later: Vec<(u64, T)>,
@@ -33,18 +35,18 @@ struct History<T> {
 impl<T: Copy> History<T> {
     fn new(first: T) -> Self {
         Self {
+            first_from: 0,
             first,
             later: Vec::new(),
         }
     }
 
-    fn at(&self, sequence: u64) -> T {
-        let later = self.later.iter().rev();
-        let found = later
-            .into_iter()
-            .find(|(from, _)| *from <= sequence)
-            .map(|(_, value)| *value);
-        found.unwrap_or(self.first)
+    /// `None` if that is forgotten.
+    fn at(&self, sequence: u64) -> Option<T> {
+        let mut later = self.later.iter().rev();
+        let found = later.find(|(from, _)| *from <= sequence);
+        let found = found.map(|(_, value)| *value);
+        found.or((self.first_from <= sequence).then_some(self.first))
     }
 
     fn newest(&self) -> T {
@@ -56,8 +58,8 @@ impl<T: Copy> History<T> {
     fn change(&mut self, from: u64, value: T, floor: u64, held: &mut usize) {
         let settled = self.later.iter().take_while(|(from, _)| *from <= floor);
         let settled = settled.count();
-        if let Some((_, last)) = self.later.drain(..settled).next_back() {
-            self.first = last;
+        if let Some((from, last)) = self.later.drain(..settled).next_back() {
+            (self.first_from, self.first) = (from, last);
         }
         self.later.push((from, value));
         *held = (*held + 1).saturating_sub(settled);
@@ -65,8 +67,9 @@ impl<T: Copy> History<T> {
 
     /// Forgets what was before.
     fn cut(&mut self) {
-        self.first = self.newest();
-        self.later = Vec::new();
+        if let Some((from, last)) = std::mem::take(&mut self.later).pop() {
+            (self.first_from, self.first) = (from, last);
+        }
     }
 }
 
@@ -102,12 +105,14 @@ impl ExecNode {
     }
 
     pub(super) fn origin_at(&self, sequence: u64) -> Origin {
-        self.origin.at(sequence)
+        let unknown = Origin::Unknown(Why::Dropped);
+        self.origin.at(sequence).unwrap_or(unknown)
     }
 
     /// Where it comes from, if it always came from there.
     pub(super) fn only_origin(&self) -> Option<Origin> {
-        self.origin.later.is_empty().then_some(self.origin.first)
+        let is_first = self.origin.later.is_empty() && self.origin.first_from == 0;
+        is_first.then_some(self.origin.first)
     }
 
     fn runs_on_the_device(&self) -> bool {
@@ -140,8 +145,6 @@ pub(super) struct Exec {
     pub(super) lost_from: Option<u64>,
     /// It had more nodes than there was room for.
     pub(super) incomplete: bool,
-    /// What it was before this change is forgotten.
-    pub(super) known_from: u64,
     /// Changes of nodes that are held.
     changes: usize,
     /// It has a body that runs, or runs again, as a value says.
@@ -173,7 +176,6 @@ impl Exec {
             destroyed: None,
             lost_from: None,
             incomplete: false,
-            known_from: created,
             changes: 0,
             has_bodies: false,
             has_children: false,
@@ -220,12 +222,11 @@ impl Exec {
     }
 
     /// Forgets all changes of its nodes but what they came to. Answers with how many.
-    pub(super) fn cut(&mut self, from: u64) -> usize {
+    pub(super) fn cut(&mut self) -> usize {
         for node in &mut self.nodes {
             node.origin.cut();
             node.enabled.cut();
         }
-        self.known_from = from;
         std::mem::take(&mut self.changes)
     }
 
@@ -321,7 +322,7 @@ impl Exec {
             && self.nodes.iter().any(|node| {
                 node.runs_on_the_device()
                     && (node.of_root || !self.has_bodies)
-                    && node.enabled.at(sequence)
+                    && node.enabled.at(sequence) == Some(true)
             })
     }
 

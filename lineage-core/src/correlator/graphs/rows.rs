@@ -223,9 +223,6 @@ fn launches_graph(api: &ApiId) -> bool {
 /// Where a node of an executable graph came from at this moment, and its place among the nodes.
 fn node_at(known: &Exec, node: u64, sequence: u64) -> (Origin, Option<usize>) {
     match known.node(node) {
-        Some((place, _)) if sequence < known.known_from => {
-            (Origin::Unknown(Why::Dropped), Some(place))
-        }
         Some((place, node)) => (node.origin_at(sequence), Some(place)),
         None => (Origin::Unknown(Why::Dropped), None),
     }

@@ -339,7 +339,7 @@ impl Graphs {
         act(exec);
         let mut forgotten = 0;
         if self.held + exec.weight() > bound + before {
-            forgotten = exec.cut(self.newest.unwrap_or(0));
+            forgotten = exec.cut();
             self.forgot = true;
         }
         self.held = (self.held + exec.weight()).saturating_sub(before);
