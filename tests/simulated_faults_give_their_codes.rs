@@ -317,6 +317,28 @@ fn a_second_subscriber_is_no_evidence_and_says_who() {
     });
 }
 
+/// Since 13.2 the first subscriber may allow others, which then have to name themselves; who does not is refused as ever.
+#[test]
+fn a_subscriber_that_allows_others_is_no_evidence_either() {
+    isolated(
+        "a_subscriber_that_allows_others_is_no_evidence_either",
+        || {
+            let faults = Faults::default().other_tool(OtherTool::AllowsOthers);
+            let config = Config::default().cupti_version(CuptiVersion::V13_5);
+            let outcome = serve(config.faults(faults), None, |_, _| ());
+            let DeviceEvidence::Absent { why } = &outcome.device else {
+                panic!("{}", outcome.device);
+            };
+            let why = why.to_string();
+            assert!(
+                why.contains("another subscriber has CUPTI (code 39)"),
+                "{why}"
+            );
+            outcome.assert_joined(0);
+        },
+    );
+}
+
 #[test]
 fn a_tool_that_takes_the_buffers_without_subscribing() {
     isolated("a_tool_that_takes_the_buffers_without_subscribing", || {

@@ -27,6 +27,20 @@ impl Truth {
             .filter(move |operation| operation.call_ordinal == call_ordinal)
     }
 
+    /// The kernels among the operations.
+    pub fn kernels(&self) -> impl Iterator<Item = &Operation> {
+        self.operations
+            .iter()
+            .filter(|operation| operation.kind == OperationKind::Kernel)
+    }
+
+    /// The operations that carried this label: see [`KernelBuilder::label_argument`](crate::KernelBuilder::label_argument).
+    pub fn labelled(&self, label: u64) -> impl Iterator<Item = &Operation> {
+        self.operations
+            .iter()
+            .filter(move |operation| operation.label == Some(label))
+    }
+
     /// The call with this ordinal.
     pub fn call(&self, call_ordinal: u64) -> Option<&Call> {
         self.calls.iter().find(|call| call.ordinal == call_ordinal)

@@ -23,6 +23,8 @@ const ALIGNMENT: usize = 256;
 pub(crate) enum Kind {
     Device,
     Managed,
+    /// Device memory of a graph's allocation node.
+    Graph,
     /// Page-locked host memory that the driver allocated.
     Pinned,
     /// Host memory of the program's own that was registered.
@@ -31,7 +33,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) fn is_device(self) -> bool {
-        matches!(self, Self::Device | Self::Managed)
+        matches!(self, Self::Device | Self::Managed | Self::Graph)
     }
 }
 

@@ -257,7 +257,7 @@ fn memory_kind(kind: Option<Kind>) -> u8 {
     match kind {
         None => 1,
         Some(Kind::Pinned | Kind::Registered) => 2,
-        Some(Kind::Device) => 3,
+        Some(Kind::Device | Kind::Graph) => 3,
         Some(Kind::Managed) => 5,
     }
 }

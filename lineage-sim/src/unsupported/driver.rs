@@ -31,15 +31,15 @@ macro_rules! unsupported_driver_functions {
             cuFabricCpyBatchAsync cuFlushGPUDirectRDMAWrites cuFuncGetParamCount cuFuncSetBlockShape
             cuFuncSetSharedMemConfig cuFuncSetSharedSize cuGetExportTable cuGraphAddBatchMemOpNode
             cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode
-            cuGraphAddMemAllocNode cuGraphAddMemFreeNode cuGraphBatchMemOpNodeGetParams
+            cuGraphBatchMemOpNodeGetParams
             cuGraphBatchMemOpNodeSetParams cuGraphDebugDotPrint cuGraphExecBatchMemOpNodeSetParams
             cuGraphExecExternalSemaphoresSignalNodeSetParams
             cuGraphExecExternalSemaphoresWaitNodeSetParams
             cuGraphExternalSemaphoresSignalNodeGetParams
             cuGraphExternalSemaphoresSignalNodeSetParams cuGraphExternalSemaphoresWaitNodeGetParams
             cuGraphExternalSemaphoresWaitNodeSetParams cuGraphKernelNodeCopyAttributes
-            cuGraphKernelNodeGetAttribute cuGraphKernelNodeSetAttribute cuGraphMemAllocNodeGetParams
-            cuGraphMemFreeNodeGetParams cuGraphNodeGetParams cuGraphReleaseUserObject
+            cuGraphKernelNodeGetAttribute cuGraphKernelNodeSetAttribute
+            cuGraphNodeGetParams cuGraphReleaseUserObject
             cuGraphRetainUserObject cuGraphicsMapResources cuGraphicsResourceGetMappedMipmappedArray
             cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2
             cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2

@@ -92,12 +92,14 @@ fn a_label_behind_an_address_is_what_lies_there_when_the_kernel_runs() {
             driver.launch(1);
             driver.synchronize();
             let truth = gpu.truth();
-            let kernels = truth
-                .operations
-                .iter()
-                .filter(|one| one.kind == OperationKind::Kernel);
-            let labels: Vec<_> = kernels.map(|kernel| kernel.label).collect();
+            let labels: Vec<_> = truth.kernels().map(|kernel| kernel.label).collect();
             assert_eq!(labels, [Some(7), Some(u64::MAX - 1), None, None]);
+            // The copy carried the same eight bytes.
+            let kinds: Vec<_> = truth.labelled(7).map(|one| one.kind).collect();
+            assert_eq!(
+                kinds,
+                [OperationKind::CopyHostToDevice, OperationKind::Kernel]
+            );
         },
     );
 }

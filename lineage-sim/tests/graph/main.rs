@@ -22,5 +22,6 @@ mod built_graphs_do_what_their_nodes_say;
 mod callbacks_tell_of_graphs;
 mod execs_are_changed_in_place;
 mod faults_leave_their_traces;
+mod memory_is_allocated_and_freed_by_nodes;
 mod records_name_the_nodes_of_the_exec;
 mod wrong_captures_give_cudas_codes;

@@ -26,6 +26,7 @@ use crate::config::{is_virtual, model};
 use crate::cupti::records::{self, EventRecord, HostFunctionRecord};
 use crate::driver::pool::PooledFree;
 use crate::graph::launch::{GraphLaunch, RunningConditional};
+use crate::graph::memory::GraphMemory;
 use crate::handles::HandleNumber;
 use crate::memory;
 use crate::objects::{Event, Stream, StreamOrder};
@@ -49,6 +50,10 @@ pub(crate) enum Item {
     Free(u64),
     /// Frees an allocation in stream order.
     PooledFree(Arc<PooledFree>),
+    /// A graph's memory, which the program has freed.
+    FreedOfGraph(
+        #[expect(dead_code, reason = "held until the stream has reached it")] Arc<GraphMemory>,
+    ),
     /// Frees everything that belongs to a context.
     FreeAllOf(HandleNumber),
     /// Calls a function of the program's (`cuLaunchHostFunc`).

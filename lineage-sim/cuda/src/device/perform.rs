@@ -222,6 +222,10 @@ fn end(item: Item, facts: &Facts) {
                 record.finish(facts);
             }
         }
-        Item::Wait | Item::Value | Item::Conditional(_) | Item::Defaults(_) => {}
+        Item::Wait
+        | Item::Value
+        | Item::Conditional(_)
+        | Item::Defaults(_)
+        | Item::FreedOfGraph(_) => {}
     }
 }

@@ -6,14 +6,14 @@ use crate::call::Asks;
 use crate::driver::graph::behind;
 use crate::driver::graph_exec::find;
 use crate::driver::graph_params::{
-    Asked, ConditionalParams, CopyParams, HostParams, KernelParams, KernelParamsV1, NodeParams,
-    SetParams, event, read,
+    AllocateParams, Asked, ConditionalParams, CopyParams, HostParams, KernelParams, KernelParamsV1,
+    NodeParams, SetParams, event, read,
 };
 use crate::driver::{Out, driver_functions};
 use crate::graph::content::{Content, ShownBodies};
 use crate::graph::resource::{self, Event, What};
 use crate::graph::world::{EdgeData, Holder, World, world};
-use crate::graph::{exec, launch};
+use crate::graph::{exec, launch, memory};
 use crate::handles::{Handle, handle, number};
 use crate::objects::CONTEXTS;
 use crate::result;
@@ -119,7 +119,22 @@ fn add_any(
         Asked::Conditional(params) => add_with(node, graph, behind, |world, events| {
             conditional(world, params, events)
         }),
+        Asked::Allocate(params) => allocate(node, graph, behind, params),
     }
+}
+
+/// An allocation node, whose address the caller is told.
+fn allocate(
+    node: Out<Handle>,
+    graph: Handle,
+    behind: (*const Handle, *const EdgeData, usize),
+    params: *mut AllocateParams,
+) -> Result<(), u32> {
+    let (content, address) = read(params.cast_const())?.content()?;
+    add_with(node, graph, behind, |_, _| Ok(content))?;
+    // SAFETY: `read` has seen that it is not null; the caller's to be written.
+    unsafe { (*params).address = address };
+    Ok(())
 }
 
 /// Changes a template's node; its type stays.
@@ -152,7 +167,9 @@ fn plain(params: *mut NodeParams) -> Result<Content, u32> {
     // SAFETY: not null, and the caller's to be valid.
     match unsafe { &mut *params }.asked()? {
         Asked::Content(content) => Ok(content),
-        Asked::Child { .. } | Asked::Conditional(_) => Err(result::NOT_SUPPORTED),
+        Asked::Child { .. } | Asked::Conditional(_) | Asked::Allocate(_) => {
+            Err(result::NOT_SUPPORTED)
+        }
     }
 }
 
@@ -323,6 +340,25 @@ driver_functions! {
 
     fn cuGraphExecEventWaitNodeSetEvent [596, Asks::Nothing] (_, exec: Handle, node: Handle, of: Handle) {
         set_in_exec(exec, node, event(of).map(Content::WaitEvent))
+    }
+
+    fn cuGraphAddMemAllocNode [638, Asks::Nothing] (_, node: Out<Handle>, graph: Handle, nodes: *const Handle, count: usize, params: *mut AllocateParams) {
+        allocate(node, graph, (nodes, std::ptr::null(), count), params)
+    }
+
+    fn cuGraphMemAllocNodeGetParams [648, Asks::Nothing] (_, node: Handle, params: Out<AllocateParams>) {
+        of_node(node, params, AllocateParams::of)
+    }
+
+    fn cuGraphAddMemFreeNode [639, Asks::Nothing] (_, node: Out<Handle>, graph: Handle, nodes: *const Handle, count: usize, address: u64) {
+        add(node, graph, nodes, count, memory::find(address).map(Content::Free))
+    }
+
+    fn cuGraphMemFreeNodeGetParams [649, Asks::Nothing] (_, node: Handle, address: Out<u64>) {
+        of_node(node, address, |content| match content {
+            Content::Free(memory) => Ok(memory.address),
+            _ => Err(result::INVALID_VALUE),
+        })
     }
 
     fn cuGraphConditionalHandleCreate [722, Asks::Nothing] (_, value: Out<u64>, graph: Handle, context: Handle, default: u32, flags: u32) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::device::HostCall;
 use crate::driver::launch::{Launch, kernel_launch};
 use crate::graph::content::{Conditional, ConditionalKind, Content, KernelNode};
-use crate::graph::launch;
+use crate::graph::{launch, memory};
 use crate::handles::{Handle, handle, number};
 use crate::objects::EVENTS;
 use crate::operation::Rows;
@@ -344,6 +344,55 @@ impl ConditionalParams {
     }
 }
 
+/// `CUDA_MEM_ALLOC_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct AllocateParams {
+    /// `CUmemPoolProps`; from its second half on reserved.
+    allocation_type: u32,
+    handle_types: u32,
+    location_type: u32,
+    location_id: i32,
+    reserved: [u64; 9],
+    accesses: *const c_void,
+    accesses_count: usize,
+    bytes: usize,
+    /// Filled in.
+    pub(crate) address: u64,
+}
+
+impl AllocateParams {
+    /// Pinned memory of a device, not to be shared with other processes.
+    pub(crate) fn content(&self) -> Result<(Content, u64), u32> {
+        if self.allocation_type != 1 || self.location_type != 1 || self.bytes == 0 {
+            return Err(result::INVALID_VALUE);
+        }
+        if self.handle_types != 0 {
+            return Err(result::NOT_SUPPORTED);
+        }
+        let memory = memory::allocate(self.bytes)?;
+        let address = memory.address;
+        Ok((Content::Allocate(memory), address))
+    }
+
+    pub(crate) fn of(content: &Content) -> Result<Self, u32> {
+        let Content::Allocate(memory) = content else {
+            return Err(result::INVALID_VALUE);
+        };
+        Ok(Self {
+            allocation_type: 1,
+            handle_types: 0,
+            location_type: 1,
+            location_id: 0,
+            reserved: [0; 9],
+            accesses: std::ptr::null(),
+            accesses_count: 0,
+            bytes: memory.bytes as usize,
+            address: memory.address,
+        })
+    }
+}
+
 /// `CUgraphNodeParams`: the type, and at 16 the parameters of that type.
 #[repr(C)]
 pub(crate) struct NodeParams {
@@ -361,6 +410,8 @@ pub(crate) enum Asked {
     Child { graph: Handle, moves: bool },
     /// Bodies are made with the node.
     Conditional(*mut ConditionalParams),
+    /// The address is filled in.
+    Allocate(*mut AllocateParams),
 }
 
 /// `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`.
@@ -396,11 +447,16 @@ impl NodeParams {
             5 => Content::Empty,
             6 => Content::WaitEvent(event(self.read(0))?),
             7 => Content::RecordEvent(event(self.read(0))?),
+            10 => {
+                let parameters = self.parameters.as_mut_ptr();
+                return Ok(Asked::Allocate(parameters.cast()));
+            }
+            11 => Content::Free(memory::find(self.read(0))?),
             13 => {
                 let parameters = self.parameters.as_mut_ptr();
                 return Ok(Asked::Conditional(parameters.cast()));
             }
-            8..=12 | 14..=18 => return Err(result::NOT_SUPPORTED),
+            8..=9 | 12 | 14..=18 => return Err(result::NOT_SUPPORTED),
             _ => return Err(result::INVALID_VALUE),
         }))
     }

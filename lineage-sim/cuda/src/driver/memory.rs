@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::call::{Asks, Call};
 use crate::device::{self, Entry, Item};
 use crate::driver::{Out, driver_functions};
-use crate::graph::capture;
+use crate::graph::{self, capture};
 use crate::handles::Handle;
 use crate::memory::{self, Kind};
 use crate::objects::{Context, current_context};
@@ -63,6 +63,10 @@ driver_functions! {
             return Ok(());
         }
         check_start(pointer, Kind::is_device)?;
+        if let Ok(of_graph) = graph::memory::find(pointer) {
+            device::wait_for_context(context.number, context.id)?;
+            return of_graph.free();
+        }
         free(call, &context, pointer)
     }
 

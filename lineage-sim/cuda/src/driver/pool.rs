@@ -16,7 +16,8 @@ use crate::device::{self, Entry, Item};
 use crate::driver::general::check_device;
 use crate::driver::memory::{allocate, check_start};
 use crate::driver::{Out, driver_functions};
-use crate::graph::capture;
+use crate::graph::content::Content;
+use crate::graph::{self, capture};
 use crate::handles::{Handle, HandleNumber, Registry, handle};
 use crate::memory::{self, Kind};
 use crate::objects::{Stream, current_context, stream};
@@ -140,7 +141,12 @@ fn allocate_from(
     of: Handle,
 ) -> Result<u64, u32> {
     let stream = stream(of)?;
-    capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
+    if capture::is_capturing(&stream) {
+        let allocated = graph::memory::allocate(bytes)?;
+        let address = allocated.address;
+        let added = capture::add(call, &stream, |_, _| Ok(Content::Allocate(allocated)));
+        return added.unwrap_or(Err(result::ILLEGAL_STATE)).map(|_| address);
+    }
     let pool = find(pool.unwrap_or_else(|| chosen_pool(stream.device)))?;
     let Some((address, behind)) = pool.reuse(bytes as u64, &stream) else {
         return allocate(bytes, Kind::Device);
@@ -155,8 +161,22 @@ fn allocate_from(
 
 fn free(call: &Call<'_>, address: u64, of: Handle) -> Result<(), u32> {
     let stream = stream(of)?;
-    capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
-    check_start(address, |kind| kind == Kind::Device)?;
+    if capture::is_capturing(&stream) {
+        let freed = graph::memory::find(address)?;
+        let added = capture::add(call, &stream, |_, _| Ok(Content::Free(freed)));
+        return added.unwrap_or(Err(result::ILLEGAL_STATE)).map(|_| ());
+    }
+    if let Ok(of_graph) = graph::memory::find(address) {
+        of_graph.free()?;
+        device::enqueue(
+            Some(call),
+            &stream,
+            Entry::marker(Item::FreedOfGraph(of_graph)),
+        );
+        return Ok(());
+    }
+    // A graph's, too, where that is gone.
+    check_start(address, |kind| matches!(kind, Kind::Device | Kind::Graph))?;
     let bytes = memory::find(address).map_or(0, |found| found.1.bytes);
     let free = Arc::new(PooledFree {
         address,

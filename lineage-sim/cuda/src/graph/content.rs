@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use crate::device::HostCall;
+use crate::graph::memory::GraphMemory;
 use crate::handles::{Handle, HandleNumber};
 use crate::requests::{CopyBetween, Fill, KernelLaunch};
 
@@ -19,6 +20,8 @@ pub(crate) enum Content {
     Empty,
     WaitEvent(HandleNumber),
     RecordEvent(HandleNumber),
+    Allocate(Arc<GraphMemory>),
+    Free(Arc<GraphMemory>),
     Conditional(Conditional),
 }
 
@@ -109,6 +112,8 @@ impl Content {
             Self::Empty => 5,
             Self::WaitEvent(_) => 6,
             Self::RecordEvent(_) => 7,
+            Self::Allocate(_) => 10,
+            Self::Free(_) => 11,
             Self::Conditional(_) => 13,
         }
     }

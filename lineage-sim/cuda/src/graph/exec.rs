@@ -8,6 +8,7 @@ use lineage_sim_model::OperationKey;
 use crate::faults::faults;
 use crate::graph::content::Content;
 use crate::graph::flat::{self, FlatNode, Flattening};
+use crate::graph::memory;
 use crate::graph::resource::{self, Event, What};
 use crate::graph::world::{Holder, world};
 use crate::handles::{HandleNumber, Registry, handle};
@@ -34,6 +35,7 @@ pub(crate) struct State {
 
 /// `CUgraphInstantiate_flags`.
 const FLAGS: u64 = 15;
+pub(crate) const FLAG_AUTO_FREE_ON_LAUNCH: u64 = 1;
 const FLAG_DEVICE_LAUNCH: u64 = 4;
 pub(crate) const FLAG_USE_NODE_PRIORITY: u64 = 8;
 
@@ -62,7 +64,8 @@ pub(crate) fn instantiate(graph: HandleNumber, flags: u64) -> Result<HandleNumbe
             events: &mut events,
         }
         .list(graph);
-        let nodes = match list {
+        let nodes = list.and_then(|nodes| memory::take(&nodes).map(|()| nodes));
+        let nodes = match nodes {
             Ok(nodes) => nodes,
             Err(code) => {
                 world.destroy_graph(into);
@@ -91,6 +94,7 @@ pub(crate) fn instantiate(graph: HandleNumber, flags: u64) -> Result<HandleNumbe
 pub(crate) fn destroy(exec: &Exec) {
     resource::tell(&[Event::of_graph(What::ExecDestroyStarting, exec.graph).exec(exec.number)]);
     EXECS.remove(handle(exec.number));
+    memory::give_back(&lock(&exec.state).nodes);
     world().destroy_graph(exec.graph);
 }
 
@@ -164,6 +168,8 @@ pub(crate) fn can_become(old: &Content, new: &Content) -> bool {
     match (old, new) {
         (Content::Copy(old), Content::Copy(new)) => old.direction == new.direction,
         (Content::Set(old), Content::Set(new)) => (old.rows.count > 1) == (new.rows.count > 1),
+        (Content::Allocate(old), Content::Allocate(new))
+        | (Content::Free(old), Content::Free(new)) => Arc::ptr_eq(old, new),
         (Content::Conditional(old), Content::Conditional(new)) => {
             old.kind == new.kind && old.value == new.value
         }

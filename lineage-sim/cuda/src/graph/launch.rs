@@ -15,8 +15,9 @@ use crate::cupti::records::{EventRecord, EventRecorded, GraphRecord, HostFunctio
 use crate::device::{self, Entry, HostFunction, Item};
 use crate::graph::capture;
 use crate::graph::content::{Conditional, ConditionalKind, Content};
-use crate::graph::exec::{Exec, FLAG_USE_NODE_PRIORITY};
+use crate::graph::exec::{Exec, FLAG_AUTO_FREE_ON_LAUNCH, FLAG_USE_NODE_PRIORITY};
 use crate::graph::flat::FlatNode;
+use crate::graph::memory;
 use crate::graph::world::Holder;
 use crate::objects::{EVENTS, Stream, next_generation};
 use crate::result;
@@ -39,6 +40,7 @@ pub(crate) fn launch(call: &Call<'_>, exec: &Arc<Exec>, stream: &Arc<Stream>) ->
         return captured;
     }
     let mut state = lock(&exec.state);
+    memory::launch(&state.nodes, exec.flags & FLAG_AUTO_FREE_ON_LAUNCH != 0)?;
     state.launches += 1;
     let cost_ns = model().graph_node_ns * state.nodes.len() as u64;
     if cost_ns > 0 {
@@ -99,7 +101,7 @@ fn capture_launch(call: &Call<'_>, exec: &Exec, stream: &Stream) -> Option<Resul
         let mut made = Vec::with_capacity(state.nodes.len());
         for node in &state.nodes {
             let content = match &node.content {
-                Content::Conditional(_) => {
+                Content::Conditional(_) | Content::Allocate(_) | Content::Free(_) => {
                     world.destroy_graph(child);
                     return Err(result::NOT_SUPPORTED);
                 }
@@ -200,7 +202,9 @@ impl Launching<'_> {
                 };
                 GraphNode::with(Item::HostFunction(host), 0, work)
             }
-            Content::Child(_) | Content::Empty => GraphNode::with(Item::Wait, 0, Work::Marker),
+            Content::Child(_) | Content::Empty | Content::Allocate(_) | Content::Free(_) => {
+                GraphNode::with(Item::Wait, 0, Work::Marker)
+            }
             Content::WaitEvent(event) => {
                 let event = EVENTS.get_number(*event);
                 let captured = event.and_then(|event| lock(&event.newest).captured);

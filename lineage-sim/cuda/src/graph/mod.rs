@@ -15,6 +15,7 @@ pub(crate) mod content;
 pub(crate) mod exec;
 pub(crate) mod flat;
 pub(crate) mod launch;
+pub(crate) mod memory;
 pub(crate) mod resource;
 pub(crate) mod world;
 

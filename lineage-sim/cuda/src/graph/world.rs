@@ -1,11 +1,12 @@
 //! Templates: graphs as a program builds, captures and clones them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use crate::config::config;
 use crate::graph::capture::Captures;
 use crate::graph::content::Content;
+use crate::graph::memory;
 use crate::graph::resource::{Event, What};
 use crate::handles::HandleNumber;
 use crate::result;
@@ -185,6 +186,15 @@ impl World {
         events: &mut Vec<Event>,
     ) -> Result<HandleNumber, u32> {
         self.check_changeable(graph)?;
+        if let Content::Free(memory) = &content {
+            // Once in a graph.
+            for node in &self.graph(graph)?.nodes {
+                if matches!(&self.node(*node)?.content, Content::Free(other) if Arc::ptr_eq(other, memory))
+                {
+                    return Err(result::INVALID_VALUE);
+                }
+            }
+        }
         for (at, (before, data)) in after.iter().enumerate() {
             let node = self.node(*before)?;
             let is_twice = after[..at]
@@ -274,6 +284,16 @@ impl World {
         self.put_edge(graph, from, to, data, events)
     }
 
+    /// Graphs with nodes about memory are not cloned, and lose no nodes and no edges.
+    fn check_without_memory(&self, graph: HandleNumber) -> Result<(), u32> {
+        for node in &self.graph(graph)?.nodes {
+            if memory::is_about_memory(&self.node(*node)?.content) {
+                return Err(result::NOT_SUPPORTED);
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn remove_edge(
         &mut self,
         graph: HandleNumber,
@@ -283,6 +303,7 @@ impl World {
         events: &mut Vec<Event>,
     ) -> Result<(), u32> {
         self.check_changeable(graph)?;
+        self.check_without_memory(graph)?;
         let node_type = self.node(from)?.content.node_type();
         let of = self.graphs.get_mut(&graph).ok_or(result::INVALID_VALUE)?;
         if !of.known_edges.remove(&(from, to, data)) {
@@ -301,6 +322,7 @@ impl World {
         let node = self.node(number)?;
         let graph = node.graph;
         self.check_changeable(graph)?;
+        self.check_without_memory(graph)?;
         if let Some(of) = self.graphs.get_mut(&graph) {
             of.nodes.retain(|other| *other != number);
             of.edges
@@ -343,6 +365,7 @@ impl World {
         holder: Holder,
         events: &mut Vec<Event>,
     ) -> Result<HandleNumber, u32> {
+        self.check_without_memory(original)?;
         let of = self.graph(original)?;
         let (nodes, edges) = (of.nodes.clone(), of.edges.clone());
         let graph = self.create_graph(holder);
