@@ -34,7 +34,7 @@ mod role;
 mod stream;
 
 pub use partial::{Partial, Partials};
-pub(crate) use prove::{CallSeen, OperationSeen, Prover};
+pub(crate) use prove::{CallSeen, OperationSeen, Proved, Prover};
 pub(crate) use role::Role;
 
 use crate::id::HostNanos;
@@ -92,6 +92,10 @@ pub struct Readiness {
     pub not_after: Option<HostNanos>,
     /// What is missing from the set of its dependencies. Empty: the set is complete.
     pub partial: Partials,
+    /// The clean point that a complete set rests on: when a thread's wait for the stream returned,
+    /// when the stream was made, or when an operation ended that had waited for all before it.
+    /// `None` where the set is partial.
+    pub complete_since: Option<HostNanos>,
 }
 
 impl Readiness {

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graphs;
-use super::stream::{Effect, Frontier, Stream};
+use super::stream::{Effect, Frontier, KEPT, Stream};
 use super::{Dependency, DependencyKind, Partial, Partials, Readiness, Role};
 use crate::id::{CorrelationId, HostNanos};
 use crate::observation::{
@@ -84,6 +84,14 @@ struct Recorded {
     context: Option<u32>,
     event_sync: Option<u64>,
     device: Option<HostNanos>,
+}
+
+/// What is proved of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Proved {
+    pub(crate) readiness: Readiness,
+    /// Rows that it had to wait for: those that ended last.
+    pub(crate) behind: [Option<usize>; KEPT],
 }
 
 /// Proves what each operation waited for.
@@ -246,13 +254,17 @@ impl<'a, 'o> Prover<'a, 'o> {
     }
 
     /// The readiness of each operation, in their order.
-    pub(crate) fn prove(mut self) -> Vec<Readiness> {
-        let unknown = |operation: &OperationSeen| Readiness {
-            not_before: None,
-            not_after: operation.start,
-            partial: Partials::of(Partial::CallUnknown).and(self.everywhere),
+    pub(crate) fn prove(mut self) -> Vec<Proved> {
+        let unknown = |operation: &OperationSeen| Proved {
+            readiness: Readiness {
+                not_before: None,
+                not_after: operation.start,
+                partial: Partials::of(Partial::CallUnknown).and(self.everywhere),
+                complete_since: None,
+            },
+            behind: [None; KEPT],
         };
-        let mut proved: Vec<Readiness> = self.operations.iter().map(unknown).collect();
+        let mut proved: Vec<Proved> = self.operations.iter().map(unknown).collect();
         let mut fold = Fold {
             streams: FxHashMap::default(),
             disturbed: vec![(Partial::BeforeRecording, HostNanos(0))],
@@ -266,10 +278,14 @@ impl<'a, 'o> Prover<'a, 'o> {
             self.fold(item, &mut fold, &mut proved);
         }
         self.orphans(&mut proved);
+        for of in &mut proved {
+            let complete = of.readiness.is_complete();
+            of.readiness.complete_since = of.readiness.complete_since.filter(|_| complete);
+        }
         proved
     }
 
-    fn fold(&self, item: Item<'_>, fold: &mut Fold, proved: &mut [Readiness]) {
+    fn fold(&self, item: Item<'_>, fold: &mut Fold, proved: &mut [Proved]) {
         let Item { enter, exit, deed } = item;
         let mut overlapped = Vec::new();
         match deed {
@@ -289,7 +305,7 @@ impl<'a, 'o> Prover<'a, 'o> {
                 let order = self.order(operation);
                 proved[at] = self.readiness(operation, &frontier, order);
                 let strict = order == Ok(LaunchOrder::Strict)
-                    && !proved[at].partial.has(Partial::OverlapObserved);
+                    && !proved[at].readiness.partial.has(Partial::OverlapObserved);
                 let end = operation.end.map(|end| (end, behind(operation)));
                 if let (Some(exec), Some(end)) = (operation.exec, operation.end) {
                     fold.execs.insert(exec, (end, operation.row));
@@ -369,7 +385,7 @@ impl<'a, 'o> Prover<'a, 'o> {
             }
         }
         for at in overlapped {
-            proved[at].partial.add(Partial::CallsOverlap);
+            proved[at].readiness.partial.add(Partial::CallsOverlap);
         }
     }
 
@@ -379,7 +395,7 @@ impl<'a, 'o> Prover<'a, 'o> {
         exit: HostNanos,
         nodes: &[usize],
         fold: &mut Fold,
-        proved: &mut [Readiness],
+        proved: &mut [Proved],
         overlapped: &mut Vec<usize>,
     ) {
         let of = |at: usize| &self.operations[at];
@@ -511,30 +527,37 @@ impl<'a, 'o> Prover<'a, 'o> {
         operation: &OperationSeen,
         frontier: &Frontier,
         order: Result<LaunchOrder, Partial>,
-    ) -> Readiness {
+    ) -> Proved {
         let mut partial = frontier.partial.and(self.everywhere);
         let loose = match order {
             Ok(LaunchOrder::Strict) => None,
             Ok(LaunchOrder::Programmatic) => Some(Partial::Programmatic),
             Err(reason) => Some(reason),
         };
-        if let Some(reason) = loose {
-            partial.add(reason);
-            return Readiness {
+        let mut proved = Proved {
+            readiness: Readiness {
                 not_before: None,
-                not_after: operation.end,
+                not_after: operation.start,
                 partial,
-            };
-        }
-        let not_before = match operation.start {
-            Some(start) => frontier.before(start, &mut partial),
-            None => None,
+                complete_since: frontier.since,
+            },
+            behind: [None; KEPT],
         };
-        Readiness {
-            not_before,
-            not_after: operation.start,
-            partial,
+        if let Some(reason) = loose {
+            proved.readiness.partial.add(reason);
+            proved.readiness.not_after = operation.end;
+            return proved;
         }
+        if let Some(start) = operation.start {
+            proved.readiness.not_before = frontier.before(start, &mut partial);
+            proved.behind = frontier.rows_before(start);
+        }
+        // By an edge of that kind the grid begins, and then waits inside.
+        if partial.has(Partial::Programmatic) {
+            proved.readiness.not_after = operation.end;
+        }
+        proved.readiness.partial = partial;
+        proved
     }
 
     /// What work that is called now and goes into this stream has to wait for.
@@ -576,7 +599,7 @@ impl<'a, 'o> Prover<'a, 'o> {
 
     /// Operations without a call: where they stood in their stream is not known, so what began
     /// after one, and after nothing that hides it, is partial.
-    fn orphans(&self, proved: &mut [Readiness]) {
+    fn orphans(&self, proved: &mut [Proved]) {
         let mut starts: FxHashMap<StreamId, Vec<HostNanos>> = FxHashMap::default();
         for operation in self.operations.iter().filter(|of| of.call.is_none()) {
             let of = starts.entry(operation.stream_id()).or_default();
@@ -591,10 +614,13 @@ impl<'a, 'o> Prover<'a, 'o> {
             else {
                 continue;
             };
-            let since = proved.not_before.map_or(HostNanos(0), |(at, _)| at);
+            let since = proved
+                .readiness
+                .not_before
+                .map_or(HostNanos(0), |(at, _)| at);
             let at = list.partition_point(|orphan| *orphan < since);
             if list.get(at).is_some_and(|orphan| *orphan <= start) && operation.call.is_some() {
-                proved.partial.add(Partial::CallUnknown);
+                proved.readiness.partial.add(Partial::CallUnknown);
             }
         }
     }
@@ -640,7 +666,7 @@ impl Fold {
                     partial.add(*reason);
                 }
             }
-            Stream::new(partial)
+            Stream::new(partial, since.copied())
         })
     }
 }

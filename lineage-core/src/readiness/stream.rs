@@ -5,7 +5,7 @@ use crate::id::HostNanos;
 
 /// How many of the latest ends are kept: where the latest is refuted by an observed overlap, the
 /// one before it still holds.
-const KEPT: usize = 4;
+pub(crate) const KEPT: usize = 4;
 
 /// What the next work of a stream has to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,6 +13,8 @@ pub(super) struct Frontier {
     /// The latest proved ends, the latest first.
     latest: [Option<(HostNanos, Dependency)>; KEPT],
     pub(super) partial: Partials,
+    /// Since when all that orders it is known: the last clean point.
+    pub(super) since: Option<HostNanos>,
 }
 
 impl Frontier {
@@ -20,6 +22,7 @@ impl Frontier {
         Self {
             latest: [None; KEPT],
             partial,
+            since: None,
         }
     }
 
@@ -47,6 +50,7 @@ impl Frontier {
     /// Waits for what another waits for, too.
     pub(super) fn merge(&mut self, other: &Self, kind: Option<DependencyKind>) {
         self.partial = self.partial.and(other.partial);
+        self.since = self.since.max(other.since);
         for &(at, dependency) in other.latest.iter().flatten() {
             let kind = kind.unwrap_or(dependency.kind);
             self.wait_for(at, Dependency { kind, ..dependency });
@@ -67,11 +71,18 @@ impl Frontier {
         latest.copied().find(|(at, _)| *at <= start)
     }
 
-    fn apply(&mut self, effect: Effect, overlapped: bool) {
+    /// The rows whose ends are kept and not after this start.
+    pub(super) fn rows_before(&self, start: HostNanos) -> [Option<usize>; KEPT] {
+        self.latest
+            .map(|of| of.filter(|(at, _)| *at <= start)?.1.row)
+    }
+
+    fn apply(&mut self, effect: Effect, exit: HostNanos, overlapped: bool) {
         match effect {
             Effect::Work { end, strict } => {
-                if strict && !overlapped && end.is_some() {
+                if let Some((at, _)) = end.filter(|_| strict && !overlapped) {
                     self.partial = Partials::NONE;
+                    self.since = Some(at);
                 }
                 match end {
                     Some((at, dependency)) => self.wait_for(at, dependency),
@@ -83,6 +94,7 @@ impl Frontier {
             Effect::Clean => {
                 if !overlapped {
                     self.partial = Partials::NONE;
+                    self.since = Some(exit);
                 }
             }
         }
@@ -125,9 +137,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(partial: Partials) -> Self {
+    pub(super) fn new(partial: Partials, since: Option<HostNanos>) -> Self {
         Self {
-            settled: Frontier::of(partial),
+            settled: Frontier {
+                since,
+                ..Frontier::of(partial)
+            },
             open: Vec::new(),
         }
     }
@@ -138,7 +153,7 @@ impl Stream {
             self.open.sort_by_key(|open| open.exit);
             let done = self.open.partition_point(|open| open.exit <= now);
             for open in self.open.drain(..done) {
-                self.settled.apply(open.effect, open.overlapped);
+                self.settled.apply(open.effect, open.exit, open.overlapped);
             }
         }
         let mut frontier = self.settled;

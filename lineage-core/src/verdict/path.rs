@@ -198,6 +198,7 @@ impl Bench<'_> {
             not_before: None,
             not_after: Some(start),
             partial: crate::readiness::Partials::of(crate::readiness::Partial::CallUnknown),
+            complete_since: None,
         });
         let epsilon_ns = self.settings.epsilon_ns;
         let kept = |stage: Stage| points.iter().find(|of| of.stage == stage).map(|of| of.at);
@@ -253,7 +254,7 @@ impl Bench<'_> {
                 source: point.source,
             });
         }
-        let busy = self.busy(known, first.at);
+        let busy = self.busy(number, known, first.at);
         let zone = self.zone(known, &busy.ran, first.at, start);
         for piece in pieces {
             for part in split(stretch(piece.from, piece.to), zone) {
@@ -541,41 +542,55 @@ impl Bench<'_> {
     /// When what it had to wait for ran, or was submitted and waited itself, within its life: from
     /// then on the host's time costs nothing. The last run of it ends with its dependency. Before
     /// its submission that work may itself have waited for the host.
-    fn busy(&self, known: &Known, since: HostNanos) -> Busy {
-        let Some((until, dependency)) = known.dependency else {
+    fn busy(&self, number: usize, known: &Known, since: HostNanos) -> Busy {
+        let Some((until, _)) = known.dependency else {
             return Busy::default();
         };
-        let (mut found, mut perhaps) = (Vec::new(), Vec::new());
-        let mut next = dependency.row;
-        for _ in 0..LOOKED_BACK {
-            let Some(row) = next else { break };
-            let Some(operation) = self.scene.rows[row].operation.as_ref() else {
+        let (mut ran, mut perhaps) = (Vec::new(), Vec::new());
+        let add = |to: &mut Vec<Stretch<()>>, begin: HostNanos, end: HostNanos| {
+            let (begin, end) = (begin.max(since), end.min(until));
+            if begin < end {
+                to.push(stretch(begin, end));
+            }
+        };
+        let mut seen: Vec<usize> = Vec::new();
+        let mut open: Vec<usize> = self.scene.behind(number).collect();
+        while let Some(row) = open.pop() {
+            if seen.contains(&row) {
+                continue;
+            }
+            if seen.len() == LOOKED_BACK {
+                // More is before it than is looked at.
+                add(&mut perhaps, since, until);
                 break;
+            }
+            seen.push(row);
+            let Some(operation) = self.scene.rows[row].operation.as_ref() else {
+                continue;
             };
             let (Some(start), Some(end)) = (operation.start, operation.end) else {
-                break;
+                continue;
             };
             let submitted = operation.submitted.filter(|at| *at <= start);
             let arrived = submitted.unwrap_or(start);
-            let (from, to) = (arrived.max(since), end.min(until));
-            if from < to {
-                found.push(stretch(from, to));
-            }
+            add(&mut ran, arrived, end);
             if submitted.is_none() {
                 let called = self.scene.rows[row].stages.api_enter.at();
-                let from = called.unwrap_or_default().max(since);
-                if from < start {
-                    perhaps.push(stretch(from, start));
-                }
+                add(&mut perhaps, called.unwrap_or_default(), start);
             }
             if arrived <= since {
-                break;
+                continue;
             }
-            let before = self.scene.readiness(row).and_then(|of| of.not_before);
-            next = before.and_then(|(_, dependency)| dependency.row);
+            // What that waited for, this did, too; and if not all of it is known, neither is what
+            // covered the time before.
+            let complete = self.scene.readiness(row).is_some_and(|of| of.is_complete());
+            if !complete {
+                add(&mut perhaps, since, arrived);
+            }
+            open.extend(self.scene.behind(row));
         }
         Busy {
-            ran: union(found, self.floor.map_or(0, |floor| floor.limit_ns)),
+            ran: union(ran, self.floor.map_or(0, |floor| floor.limit_ns)),
             perhaps: union(perhaps, 0),
         }
     }

@@ -10,7 +10,7 @@ use crate::id::{CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch};
 use crate::observation::{
     ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation, Tenancy,
 };
-use crate::readiness::{CallSeen, OperationSeen, Prover, Readiness, Role};
+use crate::readiness::{CallSeen, OperationSeen, Proved, Prover, Readiness, Role};
 use crate::row::{Binding, Row, RowCall};
 
 type CallId = (u32, CorrelationId);
@@ -43,7 +43,7 @@ pub(super) struct Scene<'a> {
     names: Vec<Option<Arc<str>>>,
     call_by_id: FxHashMap<CallId, Option<usize>>,
     pub(super) threads: Threads,
-    readiness: FxHashMap<usize, Readiness>,
+    proved: FxHashMap<usize, Proved>,
     marks: FxHashMap<LaunchEpoch, Marks>,
     sent: FxHashMap<HandoffId, HostNanos>,
     /// By epoch and thread: when it was received and by which crossing.
@@ -72,7 +72,7 @@ impl<'a> Scene<'a> {
             names: Vec::new(),
             call_by_id: FxHashMap::default(),
             threads: Threads::gather(events.clone()),
-            readiness: FxHashMap::default(),
+            proved: FxHashMap::default(),
             marks: FxHashMap::default(),
             sent: FxHashMap::default(),
             received: FxHashMap::default(),
@@ -96,7 +96,7 @@ impl<'a> Scene<'a> {
         let prover = Prover::new(events, &scene.calls, call_of, &operations);
         let proved = prover.prove();
         let rows = operations.iter().map(|of| of.row);
-        scene.readiness = rows.zip(proved).collect();
+        scene.proved = rows.zip(proved).collect();
         scene.index(&operations);
         scene
     }
@@ -313,7 +313,13 @@ impl<'a> Scene<'a> {
     }
 
     pub(super) fn readiness(&self, row: usize) -> Option<Readiness> {
-        self.readiness.get(&row).copied()
+        self.proved.get(&row).map(|of| of.readiness)
+    }
+
+    /// Rows that a row had to wait for: those that ended last.
+    pub(super) fn behind(&self, row: usize) -> impl Iterator<Item = usize> {
+        let proved = self.proved.get(&row);
+        proved.into_iter().flat_map(|of| of.behind).flatten()
     }
 
     /// What the application said of a row's epoch.

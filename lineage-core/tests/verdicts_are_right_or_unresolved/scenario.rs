@@ -151,6 +151,28 @@ pub(crate) fn play(causes: &[Cause], settings: Settings) -> Scenario {
     }
 }
 
+/// Plays a launch whose function has to be loaded, behind so many others of its stream.
+pub(crate) fn play_behind(fillers: usize, settings: Settings) -> Scenario {
+    let mut world = World::new(settings);
+    let a = world.stream();
+    for _ in 0..WARM_UP {
+        world.launch(Launch::kernel(a, "gemv", 40_000));
+    }
+    world.synchronise(a);
+    world.launch(Launch::kernel(a, "long", 1_000_000));
+    for _ in 0..fillers {
+        world.launch(Launch::kernel(a, "filler", 12_000));
+    }
+    let (number, _) = world.launch(Launch {
+        loading_ns: 300_000,
+        ..Launch::kernel(a, "gemv", 40_000)
+    });
+    Scenario {
+        target: u64::from(number),
+        recorded: world.finish(),
+    }
+}
+
 /// What the device has to do before.
 fn background(world: &mut World, causes: &[Cause], [a, b, c]: [u32; 3]) {
     let has = |cause: Cause| causes.contains(&cause);

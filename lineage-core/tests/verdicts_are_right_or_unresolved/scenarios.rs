@@ -3,7 +3,7 @@
 use lineage_core::verdict::{Life, VerdictKind};
 use lineage_sim_model::Settings;
 
-use crate::scenario::{Cause, Scenario, play};
+use crate::scenario::{Cause, Scenario, play, play_behind};
 use crate::score::{Score, Without, judge, score};
 
 /// A device's latency, so that dispatch is not nothing.
@@ -101,6 +101,29 @@ fn covered_host_time_is_not_blamed() {
     // Of the 151,000 of host work all is covered by 900,000 of earlier work.
     assert_eq!(total(&found, VerdictKind::HostWork), 0, "{found:?}");
     assert!(total(&found, VerdictKind::DependencyWait) >= 890_000);
+}
+
+/// Neither is a slow call behind more earlier work than the judge looks back to.
+#[test]
+fn a_slow_call_behind_a_long_queue_is_not_blamed() {
+    for (fillers, without) in [
+        (40, Without::Nothing),
+        (200, Without::Nothing),
+        (200, Without::Latency),
+    ] {
+        let scenario = play_behind(fillers, usual());
+        let found = verdicts(&scenario, without);
+        assert_eq!(
+            total(&found, VerdictKind::ApiSlow),
+            0,
+            "{fillers}: {found:?}"
+        );
+        // It was called long before its turn came.
+        assert!(
+            total(&found, VerdictKind::DependencyWait) > 500_000,
+            "{fillers}: {found:?}"
+        );
+    }
 }
 
 fn combinations() -> Vec<Vec<Cause>> {

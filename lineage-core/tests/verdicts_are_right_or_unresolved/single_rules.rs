@@ -329,6 +329,9 @@ fn a_synchronisation_is_a_clean_point_and_a_strict_operation_hides_what_was_befo
                 .chain(launch(PLAIN, 3, 240, 7, 260, 300)),
         );
         assert_eq!(of.partial(3), [], "{waits_for:?}");
+        // The wait returned at 230.
+        assert_eq!(of.readiness(3).complete_since, Some(at(230)));
+        assert_eq!(of.readiness(1).complete_since, None);
     }
 }
 
