@@ -28,6 +28,7 @@
 //! * **An observed overlap refutes** the rule for that pair. The set becomes partial; it is no fault.
 
 mod graph;
+mod launch;
 mod partial;
 mod prove;
 mod role;

@@ -43,17 +43,17 @@ pub(crate) struct OperationSeen {
     pub(crate) exec: Option<(u32, u32)>,
 }
 
-type StreamId = (u32, u32, u32);
+pub(super) type StreamId = (u32, u32, u32);
 type CallId = (u32, CorrelationId);
-type Made = FxHashMap<(u32, u32), HostNanos>;
+pub(super) type Made = FxHashMap<(u32, u32), HostNanos>;
 
 impl OperationSeen {
-    fn stream_id(&self) -> StreamId {
+    pub(super) fn stream_id(&self) -> StreamId {
         (self.device, self.context, self.stream)
     }
 
     /// Whether it is a node of a graph, and not the whole of one.
-    fn is_node(&self) -> bool {
+    pub(super) fn is_node(&self) -> bool {
         let in_graph =
             self.graph.is_some() || self.node.is_some() || self.role == Role::GraphLaunch;
         in_graph && self.kind != ActivityKind::Graph
@@ -96,13 +96,13 @@ pub(crate) struct Proved {
 
 /// Proves what each operation waited for.
 pub(crate) struct Prover<'a, 'o> {
-    operations: &'o [OperationSeen],
+    pub(super) operations: &'o [OperationSeen],
     items: Vec<Item<'a>>,
-    graphs: Graphs,
+    pub(super) graphs: Graphs,
     attributes: FxHashMap<CallId, LaunchOrder>,
     kinds: FxHashMap<(u32, u32), StreamKind>,
     /// When a stream was made, by context and stream.
-    made: Made,
+    pub(super) made: Made,
     recorded: FxHashMap<CallId, Recorded>,
     /// Streams with operations, by context.
     used: FxHashMap<u32, FxHashSet<StreamId>>,
@@ -389,125 +389,6 @@ impl<'a, 'o> Prover<'a, 'o> {
         }
     }
 
-    fn fold_graph(
-        &self,
-        enter: HostNanos,
-        exit: HostNanos,
-        nodes: &[usize],
-        fold: &mut Fold,
-        proved: &mut [Proved],
-        overlapped: &mut Vec<usize>,
-    ) {
-        let of = |at: usize| &self.operations[at];
-        let mut streams: Vec<StreamId> = nodes.iter().map(|&at| of(at).stream_id()).collect();
-        streams.sort_unstable();
-        streams.dedup();
-        let mut base = match streams.as_slice() {
-            &[stream] => self.frontier(fold, stream, enter),
-            _ => Frontier::of(Partials::of(Partial::GraphStreamUnknown)),
-        };
-        let exec = of(nodes[0]).exec;
-        if let Some(&(end, row)) = exec.and_then(|exec| fold.execs.get(&exec)) {
-            let dependency = Dependency {
-                kind: DependencyKind::SameExec,
-                row: Some(row),
-            };
-            base.wait_for(end, dependency);
-        }
-        // Of a call that is no graph launch, as a batch of copies, the order inside is not known.
-        let unordered = if nodes.iter().all(|&at| of(at).is_node()) {
-            Partial::GraphEdgesUnknown
-        } else {
-            Partial::CallsOverlap
-        };
-        let mut by_node: FxHashMap<u64, usize> = FxHashMap::default();
-        let mut repeated = false;
-        for &at in nodes {
-            if let Some(node) = of(at).node {
-                repeated |= by_node.insert(node, at).is_some();
-            }
-        }
-        let mut all_seen = !repeated;
-        for &at in nodes {
-            let operation = of(at);
-            let Some(before) = operation
-                .node
-                .filter(|_| !repeated)
-                .and_then(|node| self.graphs.before(node))
-            else {
-                let mut frontier = base;
-                frontier.partial.add(unordered);
-                all_seen = false;
-                proved[at] = self.readiness(operation, &frontier, Ok(LaunchOrder::Strict));
-                continue;
-            };
-            let mut frontier = Frontier::of(before.partial);
-            if before.from_root {
-                frontier.merge(&base, None);
-            }
-            for node in &before.nodes {
-                match by_node.get(node).map(|&from| of(from)) {
-                    Some(from) => match from.end {
-                        Some(end) => frontier.wait_for(
-                            end,
-                            Dependency {
-                                kind: DependencyKind::GraphEdge,
-                                row: Some(from.row),
-                            },
-                        ),
-                        None => frontier.partial.add(Partial::TimeMissing),
-                    },
-                    // Switched off, or its record is missing.
-                    None => frontier.partial.add(Partial::GraphNodesUnseen),
-                }
-            }
-            all_seen &= before.partial.is_empty();
-            proved[at] = self.readiness(operation, &frontier, Ok(LaunchOrder::Strict));
-        }
-        let ends: Option<Vec<(HostNanos, usize)>> = nodes
-            .iter()
-            .map(|&at| Some((of(at).end?, of(at).row)))
-            .collect();
-        let last = ends.and_then(|ends| ends.into_iter().max());
-        if let (Some(exec), Some(last)) = (exec, last) {
-            fold.execs.insert(exec, last);
-        }
-        let single = streams.len() == 1;
-        let graph_complete = single
-            && all_seen
-            && of(nodes[0])
-                .node
-                .is_some_and(|node| self.graphs.leaves_only_records(node));
-        for id in streams {
-            let stream = fold.stream(id, &self.made);
-            stream.at(enter);
-            let effect = if single {
-                let end = last.map(|(end, row)| {
-                    let dependency = Dependency {
-                        kind: DependencyKind::EarlierGraph,
-                        row: Some(row),
-                    };
-                    (end, dependency)
-                });
-                Effect::Work {
-                    end,
-                    strict: graph_complete,
-                }
-            } else {
-                Effect::Partial(Partial::GraphStreamUnknown)
-            };
-            stream.begin(exit, effect, nodes.to_vec(), overlapped);
-            if single && !graph_complete {
-                stream.begin(
-                    exit,
-                    Effect::Partial(Partial::GraphNodesUnseen),
-                    Vec::new(),
-                    &mut Vec::new(),
-                );
-            }
-        }
-    }
-
     /// How far an operation is ordered behind what is before it in its stream.
     fn order(&self, operation: &OperationSeen) -> Result<LaunchOrder, Partial> {
         match operation.role {
@@ -522,7 +403,7 @@ impl<'a, 'o> Prover<'a, 'o> {
         }
     }
 
-    fn readiness(
+    pub(super) fn readiness(
         &self,
         operation: &OperationSeen,
         frontier: &Frontier,
@@ -561,7 +442,7 @@ impl<'a, 'o> Prover<'a, 'o> {
     }
 
     /// What work that is called now and goes into this stream has to wait for.
-    fn frontier(&self, fold: &mut Fold, id: StreamId, now: HostNanos) -> Frontier {
+    pub(super) fn frontier(&self, fold: &mut Fold, id: StreamId, now: HostNanos) -> Frontier {
         let mut frontier = fold.stream(id, &self.made).at(now);
         let (_, context, stream) = id;
         let kind = self.kinds.get(&(context, stream)).copied();
@@ -638,15 +519,15 @@ fn behind(operation: &OperationSeen) -> Dependency {
 }
 
 /// What is known so far.
-struct Fold {
-    streams: FxHashMap<StreamId, Stream>,
+pub(super) struct Fold {
+    pub(super) streams: FxHashMap<StreamId, Stream>,
     /// What makes a stream partial that was not used yet, and when that was last.
     disturbed: Vec<(Partial, HostNanos)>,
     /// When a thread began to wait, with success, for all of a context.
     clean_contexts: FxHashMap<u32, HostNanos>,
     by_sync: FxHashMap<u64, Frontier>,
     by_call: FxHashMap<CallId, Frontier>,
-    execs: FxHashMap<(u32, u32), (HostNanos, usize)>,
+    pub(super) execs: FxHashMap<(u32, u32), (HostNanos, usize)>,
 }
 
 impl Fold {
@@ -655,7 +536,7 @@ impl Fold {
         self.disturbed.push((reason, at));
     }
 
-    fn stream(&mut self, id: StreamId, made: &Made) -> &mut Stream {
+    pub(super) fn stream(&mut self, id: StreamId, made: &Made) -> &mut Stream {
         let (disturbed, contexts) = (&self.disturbed, &self.clean_contexts);
         self.streams.entry(id).or_insert_with(|| {
             // What was before the stream was made, or had ended, is no matter.

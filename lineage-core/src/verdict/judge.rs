@@ -1,9 +1,10 @@
 //! Judging rows: histories and the dispatch floor first, then each row's life.
 
 use super::Settings;
+use super::device::kind_of;
 use super::history::{DispatchFloor, Histories};
 use super::life::Life;
-use super::path::{Bench, kind_of};
+use super::path::Bench;
 use super::scene::{Scene, is_broken};
 use crate::id::ProcessOrdinal;
 use crate::observation::Observation;

@@ -41,6 +41,8 @@
 //! grid, block) and by function; the dispatch floor from starts right behind their dependency where
 //! the host was well ahead. (`history`)
 
+mod cover;
+mod device;
 mod history;
 mod host;
 mod judge;
