@@ -132,3 +132,65 @@ fn what_the_next_node_is_behind_can_be_changed() {
         },
     );
 }
+
+/// A captured wait for a value, and a captured write of one: nodes of type 12 (`CU_GRAPH_NODE_TYPE_BATCH_MEM_OP`). The second kernel waits for what another
+/// stream writes behind its kernel of 10 µs, at each launch anew, because the graph writes 0 again. Several in one call are refused (900).
+#[test]
+fn values_are_waited_for_and_written_by_nodes() {
+    isolated(
+        &format!("{NAME}::values_are_waited_for_and_written_by_nodes"),
+        || {
+            let gpu = virtual_gpu();
+            let driver = Driver::open();
+            let library = &driver.library;
+            let (value, side) = (driver.allocate(4), driver.new_stream());
+            let write = |stream: Handle, number: u32| {
+                let code = call!(library, "cuStreamWriteValue32_v2"(stream => Handle, value => u64, number => u32, 0 => u32));
+                assert_eq!(code, 0);
+            };
+            assert_eq!(driver.begin_capture(driver.stream, 0), 0);
+            driver.launch(1);
+            let waited = call!(library, "cuStreamWaitValue32_v2"(driver.stream => Handle, value => u64, 1 => u32, 1 => u32));
+            assert_eq!(waited, 0);
+            driver.launch(2);
+            write(driver.stream, 0);
+            let graph = driver.end_capture(driver.stream).unwrap();
+            let types: Vec<u32> = driver
+                .nodes(graph)
+                .into_iter()
+                .map(|node| {
+                    let mut of = 99;
+                    assert_eq!(
+                        call!(library, "cuGraphNodeGetType"(node => Handle, &mut of => *mut u32)),
+                        0
+                    );
+                    of
+                })
+                .collect();
+            assert_eq!(types, [0, 12, 0, 12]);
+            let exec = driver.instantiate(graph);
+            for _ in 0..2 {
+                driver.launch_graph(exec, driver.stream);
+                assert_eq!(driver.launch_in(side, 9), 0);
+                assert_eq!(driver.launch_in(side, 9), 0);
+                write(side, 1);
+                driver.synchronize();
+                let operations = gpu.truth().operations;
+                let of = |label: u64| {
+                    operations
+                        .iter()
+                        .rfind(|one| one.label == Some(label))
+                        .unwrap()
+                };
+                assert_eq!(of(2).start_ns, of(9).end_ns, "behind the write");
+                assert_eq!(of(2).start_ns - of(1).end_ns, 10_000);
+                assert_eq!(of(2).last_dependency, DependencyKind::Semaphore);
+            }
+            assert_eq!(driver.begin_capture(driver.stream, 0), 0);
+            let none = [0_u64; 12];
+            let batch = call!(library, "cuStreamBatchMemOp_v2"(driver.stream => Handle, 2 => u32, none.as_ptr() => *const u64, 0 => u32));
+            assert_eq!(batch, 900);
+            assert_eq!(driver.end_capture(driver.stream), Err(901));
+        },
+    );
+}

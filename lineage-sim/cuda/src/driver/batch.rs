@@ -5,6 +5,7 @@ use crate::cupti::api::runtime;
 use crate::driver::transfer::copy_between;
 use crate::driver::value::{wait, write};
 use crate::driver::{Out, driver_functions};
+use crate::graph::capture;
 use crate::handles::Handle;
 use crate::objects::{is_legacy, stream};
 use crate::operation::Rows;
@@ -42,9 +43,13 @@ fn batch(
     list: *const MemoryOperation,
     flags: u32,
 ) -> Result<(), u32> {
-    stream(of)?;
+    let stream = stream(of)?;
     if flags != 0 || count > MOST_OPERATIONS || count > 0 && list.is_null() {
         return Err(result::INVALID_VALUE);
+    }
+    if count > 1 {
+        // It would be one node.
+        capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
     }
     for at in 0..count as usize {
         // SAFETY: the caller's list has so many.

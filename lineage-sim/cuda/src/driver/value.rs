@@ -6,9 +6,10 @@ use crate::call::{Asks, Call};
 use crate::device::{self, Entry, Item};
 use crate::driver::driver_functions;
 use crate::graph::capture;
+use crate::graph::content::Content;
 use crate::handles::Handle;
 use crate::memory;
-use crate::objects::stream;
+use crate::objects::{Stream, stream};
 use crate::result;
 
 /// `CU_STREAM_WAIT_VALUE_FLUSH`, which concerns writes from outside the device, of which there are none.
@@ -32,7 +33,6 @@ pub(crate) fn wait(
     flags: u32,
 ) -> Result<(), u32> {
     let stream = stream(of)?;
-    capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
     let place = place(address, is_wide)?;
     // CU_STREAM_WAIT_VALUE_GEQ, EQ, AND and NOR.
     let condition = match flags & !FLUSH {
@@ -42,10 +42,7 @@ pub(crate) fn wait(
         3 => Condition::Nor(value),
         _ => return Err(result::INVALID_VALUE),
     };
-    let mut entry = Entry::marker(Item::Value);
-    entry.work = Work::WaitValue { place, condition };
-    device::enqueue(Some(call), &stream, entry);
-    Ok(())
+    put(call, &stream, Work::WaitValue { place, condition })
 }
 
 pub(crate) fn write(
@@ -57,15 +54,22 @@ pub(crate) fn write(
     flags: u32,
 ) -> Result<(), u32> {
     let stream = stream(of)?;
-    capture::refuse(&stream, result::STREAM_CAPTURE_UNSUPPORTED)?;
     let place = place(address, is_wide)?;
     // CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER is the one flag.
     if flags > 1 {
         return Err(result::INVALID_VALUE);
     }
+    put(call, &stream, Work::WriteValue { place, value })
+}
+
+/// Into the stream, or as a node into its capture.
+fn put(call: &Call<'_>, stream: &Stream, work: Work) -> Result<(), u32> {
+    if let Some(added) = capture::add(call, stream, |_, _| Ok(Content::Value(work.clone()))) {
+        return added.map(|_| ());
+    }
     let mut entry = Entry::marker(Item::Value);
-    entry.work = Work::WriteValue { place, value };
-    device::enqueue(Some(call), &stream, entry);
+    entry.work = work;
+    device::enqueue(Some(call), stream, entry);
     Ok(())
 }
 

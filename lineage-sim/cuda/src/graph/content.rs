@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use lineage_sim_model::Work;
+
 use crate::device::HostCall;
 use crate::graph::memory::GraphMemory;
 use crate::handles::{Handle, HandleNumber};
@@ -20,6 +22,8 @@ pub(crate) enum Content {
     Empty,
     WaitEvent(HandleNumber),
     RecordEvent(HandleNumber),
+    /// Waits for a value in memory, or writes one.
+    Value(Work),
     Allocate(Arc<GraphMemory>),
     Free(Arc<GraphMemory>),
     Conditional(Conditional),
@@ -112,6 +116,7 @@ impl Content {
             Self::Empty => 5,
             Self::WaitEvent(_) => 6,
             Self::RecordEvent(_) => 7,
+            Self::Value(_) => 12,
             Self::Allocate(_) => 10,
             Self::Free(_) => 11,
             Self::Conditional(_) => 13,

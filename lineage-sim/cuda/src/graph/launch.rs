@@ -205,6 +205,7 @@ impl Launching<'_> {
             Content::Child(_) | Content::Empty | Content::Allocate(_) | Content::Free(_) => {
                 GraphNode::with(Item::Wait, 0, Work::Marker)
             }
+            Content::Value(work) => GraphNode::with(Item::Value, 0, work.clone()),
             Content::WaitEvent(event) => {
                 let event = EVENTS.get_number(*event);
                 let captured = event.and_then(|event| lock(&event.newest).captured);

@@ -277,11 +277,7 @@ impl<P> Model<P> {
         let head = self.channels[channel]
             .as_ref()
             .and_then(|channel| channel.ring.front());
-        let head = head.and_then(|key| self.operations.get(*key));
-        head.is_some_and(|operation| match operation.work {
-            Work::WaitValue { place, condition } => self.memory.meets(place, condition),
-            _ => false,
-        })
+        head.is_some_and(|key| self.is_met(*key))
     }
 
     fn channel(&self, stream: StreamKey) -> Option<&Channel> {

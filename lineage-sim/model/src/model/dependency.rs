@@ -179,10 +179,11 @@ impl<P> Model<P> {
             } else if is_graph && moment == Moment::Start {
                 self.node_released(edge.to, of);
             } else {
-                // Through a marker, what stands behind it is named, as far as the stream alone led here.
+                // Through a marker, what stands behind it is named, as far as the stream alone led here; through a node that waited for a value, that.
                 let kind = match (edge.kind, through) {
                     (kind, DependencyKind::None) => kind,
                     (DependencyKind::Stream, through) => through,
+                    (DependencyKind::GraphEdge, DependencyKind::Semaphore) => through,
                     (kind, _) => kind,
                 };
                 self.satisfied(edge.to, kind, number);

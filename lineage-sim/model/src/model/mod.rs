@@ -520,6 +520,10 @@ impl<P> Model<P> {
         operation.facts.issued_ns = now_ns;
         match operation.work {
             _ if operation.is_graph() => self.graph_begins(key),
+            // In a channel the value is there already.
+            Work::WaitValue { place, condition } if !self.memory.meets(place, condition) => {
+                self.memory.watch_for_node(key);
+            }
             Work::Marker | Work::WaitValue { .. } => self.end_at_once(key),
             Work::WriteValue { place, value } => {
                 self.memory.write(place, value);

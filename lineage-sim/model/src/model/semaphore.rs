@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::work::{Condition, Place};
+use crate::facts::DependencyKind;
+use crate::work::{Condition, Place, Work};
 
-use super::Model;
+use super::{Model, OperationKey};
 
 /// Where the values of semaphores are.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Watched {
     memory: Memory,
     /// Channels whose head waits for a value.
     channels: Vec<usize>,
+    /// Nodes of graphs whose turn has come, and that wait for a value.
+    nodes: Vec<OperationKey>,
 }
 
 impl Default for Watched {
@@ -33,6 +36,7 @@ impl Default for Watched {
         Self {
             memory: Memory::Own(HashMap::new()),
             channels: Vec::new(),
+            nodes: Vec::new(),
         }
     }
 }
@@ -61,8 +65,12 @@ impl Watched {
         }
     }
 
+    pub(super) fn watch_for_node(&mut self, node: OperationKey) {
+        self.nodes.push(node);
+    }
+
     pub(super) fn is_watched(&self) -> bool {
-        !self.channels.is_empty()
+        !self.channels.is_empty() || !self.nodes.is_empty()
     }
 }
 
@@ -83,20 +91,48 @@ impl<P> Model<P> {
         self.memory_changed();
     }
 
-    /// Channels that wait for a value look again.
+    /// Channels and nodes that wait for a value look again.
     pub(super) fn memory_changed(&mut self) {
         for channel in std::mem::take(&mut self.memory.channels) {
             self.touch(channel);
         }
+        for node in std::mem::take(&mut self.memory.nodes) {
+            if self.is_met(node) {
+                self.node_has_its_value(node);
+            } else {
+                self.memory.watch_for_node(node);
+            }
+        }
     }
 
-    /// Lets the channels look whether a host has written, when nothing else happens up to now. True when one may go on.
+    fn node_has_its_value(&mut self, node: OperationKey) {
+        let now_ns = self.now_ns;
+        if let Some(operation) = self.operations.get_mut(node) {
+            operation.facts.dependencies_ns = now_ns;
+            operation.facts.last_dependency = DependencyKind::Semaphore;
+            operation.facts.dependency_number = 0;
+            operation.facts.issued_ns = now_ns;
+        }
+        self.end_at_once(node);
+    }
+
+    /// Whether an operation waits for a value that is there now.
+    pub(super) fn is_met(&self, operation: OperationKey) -> bool {
+        let operation = self.operations.get(operation);
+        operation.is_some_and(|operation| match operation.work {
+            Work::WaitValue { place, condition } => self.memory.meets(place, condition),
+            _ => false,
+        })
+    }
+
+    /// Lets them look whether a host has written, when nothing else happens up to now. True when one may go on.
     pub(super) fn look_at_memory(&mut self, now_ns: u64) -> bool {
         let met = self
             .memory
             .channels
             .iter()
-            .any(|channel| self.head_is_met(*channel));
+            .any(|channel| self.head_is_met(*channel))
+            || self.memory.nodes.iter().any(|node| self.is_met(*node));
         if met {
             self.now_ns = self.now_ns.max(now_ns);
             self.memory_changed();

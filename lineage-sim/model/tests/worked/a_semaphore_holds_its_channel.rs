@@ -1,4 +1,4 @@
-use lineage_sim_model::{Condition, DependencyKind, Place, Settings, Work};
+use lineage_sim_model::{Cause, Condition, DependencyKind, GraphNode, Place, Settings, Work};
 
 use crate::{Bench, starts};
 
@@ -82,4 +82,29 @@ fn conditions_compare_as_cuda_documents() {
     assert!(Condition::And(6).is_met_by(2, true) && !Condition::And(6).is_met_by(1, true));
     assert!(Condition::Nor(0).is_met_by(1, true) && !Condition::Nor(u64::MAX).is_met_by(0, true));
     assert!(!Condition::Nor(0xffff_ffff).is_met_by(0, false));
+}
+
+/// A node waits for a value as a stream does, and holds only what is behind it: of a launch at 1, the kernel of 10 beside it runs from 1 to 11, and the one
+/// behind it starts at 101, when another stream's kernel of 100 has ended and the value is written.
+#[test]
+fn a_node_of_a_graph_waits_for_it_alone() {
+    let mut bench = Bench::new(Settings::default());
+    let [a, b] = bench.streams();
+    let nodes = vec![
+        GraphNode::new(0, wait(1), &[]),
+        GraphNode::new(2, Work::kernel(10), &[0]),
+        GraphNode::new(3, Work::kernel(10), &[]),
+    ];
+    bench.host.spend(1);
+    bench.host.submit_graph(&mut bench.model, b, None, nodes);
+    bench.call(0, a, 1, Work::kernel(100));
+    let write = Work::WriteValue {
+        place: HERE,
+        value: 1,
+    };
+    bench.call(0, a, 0, write);
+    let facts = bench.finish();
+    assert_eq!(starts(&facts), [1, 101, 1]);
+    assert_eq!(facts[1].last_dependency, DependencyKind::Semaphore);
+    assert_eq!(facts[1].waits.of(Cause::Dependency), 100);
 }
