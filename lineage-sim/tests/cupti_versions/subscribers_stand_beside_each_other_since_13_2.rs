@@ -583,6 +583,9 @@ fn beside_another_tool(
 ) -> (Result<Handle, u32>, Result<Handle, u32>, String) {
     let faults = Faults::default().other_tool(OtherTool::AllowsOthers);
     load(Config::default().cupti_version(version).faults(faults)).unwrap();
+    let several = version >= CuptiVersion::V13_4;
+    let enabled = call!(open(), "cuptiActivityEnable"(10 => u32));
+    assert_eq!(enabled, if several { 39 } else { 0 });
     let plain = subscribe_plainly();
     let (shared, name) = subscribe::<0>(true);
     (plain, shared, name)

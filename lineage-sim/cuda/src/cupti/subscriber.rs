@@ -169,7 +169,12 @@ static MODE: Mutex<Mode> = Mutex::new(Mode {
 
 /// Whether subscribers allow others beside them, and so have to name themselves.
 pub(crate) fn allows_several() -> bool {
-    ALLOWS_SEVERAL.load(Ordering::Acquire)
+    ALLOWS_SEVERAL.load(Ordering::Acquire) || another_tool_allows_others()
+}
+
+/// Another tool was first, and allows others.
+fn another_tool_allows_others() -> bool {
+    faults().other_tool == OTHER_TOOL_ALLOWS_OTHERS && can_have_several()
 }
 
 /// `CUPTI_ACTIVITY_ATTR_MULTIPLE_SUBSCRIBER_STATE`: not allowed, allowed, or not said yet.
@@ -210,10 +215,7 @@ pub(crate) struct Request {
 pub(crate) fn subscribe(request: Request) -> (Option<CString>, Result<Handle, u32>) {
     let mut mode = lock(&MODE);
     let other_tool = faults().other_tool;
-    let is_shared = other_tool == OTHER_TOOL_ALLOWS_OTHERS && can_have_several();
-    if is_shared {
-        ALLOWS_SEVERAL.store(true, Ordering::Release);
-    }
+    let is_shared = another_tool_allows_others();
     let refused = Err(result::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     if matches!(other_tool, OTHER_TOOL_SUBSCRIBED | OTHER_TOOL_ALLOWS_OTHERS) {
         mode.first_name
