@@ -173,6 +173,32 @@ pub(crate) fn play_behind(fillers: usize, settings: Settings) -> Scenario {
     }
 }
 
+/// Plays a graph of three nodes behind earlier work, and a kernel behind it. Looked at is one of
+/// the nodes, by its place, or what follows.
+pub(crate) fn play_graph(target: usize, settings: Settings) -> Scenario {
+    let mut world = World::new(settings);
+    let a = world.stream();
+    for _ in 0..WARM_UP {
+        world.launch(Launch::kernel(a, "gemv", 40_000));
+    }
+    world.synchronise(a);
+    world.launch(Launch::kernel(a, "earlier", 300_000));
+    let mut numbers = world.graph(
+        a,
+        &[
+            ("first", 200_000, &[]),
+            ("second", 50_000, &[0]),
+            ("beside", 400_000, &[]),
+        ],
+    );
+    let (follows, _) = world.launch(Launch::kernel(a, "gemv", 40_000));
+    numbers.push(u64::from(follows));
+    Scenario {
+        target: numbers[target],
+        recorded: world.finish(),
+    }
+}
+
 /// What the device has to do before.
 fn background(world: &mut World, causes: &[Cause], [a, b, c]: [u32; 3]) {
     let has = |cause: Cause| causes.contains(&cause);

@@ -3,8 +3,8 @@
 use lineage_core::verdict::{Life, VerdictKind};
 use lineage_sim_model::Settings;
 
-use crate::scenario::{Cause, Scenario, play, play_behind};
-use crate::score::{Score, Without, judge, score};
+use crate::scenario::{Cause, Scenario, play, play_behind, play_graph};
+use crate::score::{Score, Without, judge, number_of, score};
 
 /// A device's latency, so that dispatch is not nothing.
 fn usual() -> Settings {
@@ -16,7 +16,7 @@ fn verdicts(scenario: &Scenario, without: Without) -> Vec<(VerdictKind, u64)> {
     let (rows, lives) = judge(&scenario.recorded, without);
     let of_target = lives.iter().find(|life| {
         let operation = rows[life.row].operation.as_ref();
-        operation.is_some_and(|of| u64::from(of.correlation.0) == scenario.target)
+        operation.is_some_and(|of| number_of(of) == scenario.target)
     });
     let life = of_target.expect("it is there");
     let segments = life.segments.iter();
@@ -126,6 +126,31 @@ fn a_slow_call_behind_a_long_queue_is_not_blamed() {
     }
 }
 
+/// A node of a graph waits for the node before it, and not for what else is in its graph; the
+/// roots for the stream's earlier work; what follows for all of it. Every claim on all of them is
+/// right, whatever is missing.
+#[test]
+fn nodes_of_a_graph_wait_for_their_edges() {
+    // The nodes run 200,000 then 50,000, and 400,000 beside them, behind 300,000 of earlier work.
+    for (target, least_ns, most_ns) in [
+        (0, 280_000, 310_000),
+        (1, 480_000, 510_000),
+        (3, 650_000, 710_000),
+    ] {
+        let scenario = play_graph(target, usual());
+        let found = verdicts(&scenario, Without::Nothing);
+        let waited = total(&found, VerdictKind::DependencyWait);
+        assert!(
+            (least_ns..=most_ns).contains(&waited),
+            "{target}: {found:?}"
+        );
+        for without in Without::ALL {
+            let (all, _) = scored(&scenario, without);
+            assert_eq!(all.wrong, [""; 0], "{target} without {without:?}");
+        }
+    }
+}
+
 fn combinations() -> Vec<Vec<Cause>> {
     let all = Cause::ALL;
     let mut out: Vec<Vec<Cause>> = all.iter().map(|of| vec![*of]).collect();
@@ -148,7 +173,7 @@ fn scored(scenario: &Scenario, without: Without) -> (Score, Score) {
     let (rows, lives) = judge(&scenario.recorded, without);
     let of_target = lives.iter().filter(|life| {
         let operation = rows[life.row].operation.as_ref();
-        operation.is_some_and(|of| u64::from(of.correlation.0) == scenario.target)
+        operation.is_some_and(|of| number_of(of) == scenario.target)
     });
     let of_target: Vec<Life> = of_target.cloned().collect();
     (

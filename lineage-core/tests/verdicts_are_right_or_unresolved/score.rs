@@ -1,7 +1,7 @@
 //! Claims held against truth.
 
 use lineage_core::correlator::{Correlator, Limits};
-use lineage_core::observation::{Event, Observation, SynchronizationKind};
+use lineage_core::observation::{Event, Observation, Operation, SynchronizationKind};
 use lineage_core::row::Row;
 use lineage_core::verdict::{Judge, Lateness, Life, Segment, Settings, Verdict};
 use lineage_sim_model::{Cause, Facts};
@@ -128,7 +128,7 @@ pub(crate) fn score(recorded: &Recorded, rows: &[Row], lives: &[Life]) -> Score 
     for life in lives {
         assert!(life.is_exact(), "{life:#?}");
         let operation = rows[life.row].operation.as_ref().expect("all are launches");
-        let facts = &recorded.facts[&u64::from(operation.correlation.0)];
+        let facts = &recorded.facts[&number_of(operation)];
         assert!(!life.segments.is_empty(), "{life:#?}");
         for segment in &life.segments {
             let ns = segment.duration_ns();
@@ -155,6 +155,12 @@ pub(crate) fn score(recorded: &Recorded, rows: &[Row], lives: &[Life]) -> Score 
         }
     }
     score
+}
+
+/// The number under which the model knows an operation.
+pub(crate) fn number_of(operation: &Operation) -> u64 {
+    let own = u64::from(operation.correlation.0);
+    operation.graph_node.unwrap_or(own)
 }
 
 /// When a cause of the model's truth held an operation up: each stage begins where the one before
@@ -212,7 +218,7 @@ fn is_right(
     };
     let number = |row: usize| {
         let operation = rows[row].operation.as_ref().expect("all are launches");
-        u64::from(operation.correlation.0)
+        number_of(operation)
     };
     match &segment.verdict {
         Verdict::ApplicationLate => host(HostTruth::ApplicationLate),

@@ -8,14 +8,15 @@ use lineage_core::id::{
 };
 use lineage_core::observation::{
     ActivityKind, ApiDomain, ApiId, ApiRecord, Call, CarrierKind, Collected, Declared,
-    DeviceDescribed, DeviceSession, Event, EventRecord, Flushed, Handoff, LaunchAttributes,
-    LaunchOrder, Mark, Marked, Operation, OperationsDue, Overhead, OverheadKind, Placement,
-    Received, Scheduled, SchedulerSession, Scope, Sent, StreamDescribed, StreamKind, SwitchedOff,
-    Synchronization, SynchronizationKind, Tenancy,
+    DeviceDescribed, DeviceSession, EdgeKind, Event, EventRecord, Flushed, GraphChange, GraphEdge,
+    GraphEvent, GraphLaunch, GraphNodeKind, GraphSequence, Handoff, LaunchAttributes, LaunchOrder,
+    Mark, Marked, Operation, OperationsDue, Overhead, OverheadKind, Placement, Received, Scheduled,
+    SchedulerSession, Scope, Sent, StreamDescribed, StreamKind, SwitchedOff, Synchronization,
+    SynchronizationKind, Tenancy,
 };
 use lineage_sim_model::{
-    DeviceTime, Direction, Facts, Host, Model, OperationKey, Settings, StreamKey, StreamOptions,
-    Submission, Work,
+    DeviceTime, Direction, Facts, GraphNode, Host, Model, OperationKey, Settings, StreamKey,
+    StreamOptions, Submission, Work,
 };
 
 /// The thread that launches.
@@ -41,6 +42,8 @@ struct Launched {
     stream: u32,
     name: Arc<str>,
     kind: ActivityKind,
+    /// Of a node of a graph: its launch.
+    graph_launch: Option<u32>,
 }
 
 pub(crate) struct World {
@@ -255,6 +258,7 @@ impl World {
                 stream: launch.stream,
                 name: launch.name.into(),
                 kind,
+                graph_launch: None,
             },
         );
         (correlation, operation)
@@ -442,6 +446,105 @@ impl World {
         });
     }
 
+    /// Launches a graph of these nodes in a stream: name, how long, and which nodes before it. The
+    /// graph's making, cloning and edges were seen. Numbers of its nodes.
+    pub(crate) fn graph(
+        &mut self,
+        stream: u32,
+        nodes: &[(&'static str, u64, &[usize])],
+    ) -> Vec<u64> {
+        const MADE: u64 = 8 << 32;
+        const CLONED: u64 = 9 << 32;
+        let now = self.now();
+        let change = |world: &mut Self, change: GraphChange| {
+            world.saw(GraphEvent {
+                session: 1,
+                sequence: GraphSequence(1),
+                at: at(now),
+                tid: ENGINE,
+                correlation: None,
+                attribution: Attribution::None,
+                change,
+            });
+        };
+        change(self, GraphChange::GraphCreated { graph: 8 });
+        let kind = GraphNodeKind::Kernel;
+        for number in 1..=nodes.len() as u64 {
+            let node = MADE + number;
+            change(
+                self,
+                GraphChange::NodeCreated {
+                    graph: 8,
+                    node,
+                    kind,
+                },
+            );
+        }
+        let of_node = |(to, (_, _, before)): (usize, &(&str, u64, &[usize]))| {
+            let edge = move |from: &usize| GraphEdge {
+                from: MADE + *from as u64 + 1,
+                to: MADE + to as u64 + 1,
+                kind: EdgeKind::Completion,
+            };
+            before.iter().map(edge).collect::<Vec<_>>()
+        };
+        let edges: Vec<GraphEdge> = nodes.iter().enumerate().flat_map(of_node).collect();
+        change(
+            self,
+            GraphChange::Edges {
+                graph: 8,
+                edges,
+                last: true,
+            },
+        );
+        for number in 1..=nodes.len() as u64 {
+            change(
+                self,
+                GraphChange::NodeCloned {
+                    graph: 9,
+                    node: CLONED + number,
+                    original_graph: 8,
+                    original: MADE + number,
+                    kind,
+                },
+            );
+        }
+        change(self, GraphChange::ExecCreated { exec: 9, graph: 8 });
+        self.rest(1_000);
+        let correlation = self.number();
+        let enter = self.now();
+        self.host.spend(6_000);
+        let numbers: Vec<u64> = (1..=nodes.len() as u64).map(|of| CLONED + of).collect();
+        let work = numbers
+            .iter()
+            .zip(nodes)
+            .map(|(number, (_, ns, before))| GraphNode::new(*number, Work::kernel(*ns), before));
+        let key = self.key(stream);
+        let work: Vec<GraphNode> = work.collect();
+        self.host.submit_graph(&mut self.model, key, None, work);
+        self.saw(GraphLaunch {
+            session: 1,
+            thread: thread(ENGINE),
+            correlation: CorrelationId(correlation),
+            at: at(enter),
+            exec: 9,
+            sequence: GraphSequence(1),
+        });
+        self.api("cuGraphLaunch", correlation, enter, OperationsDue::Many);
+        for (number, (name, _, _)) in numbers.iter().zip(nodes) {
+            self.launched.insert(
+                *number,
+                Launched {
+                    stream,
+                    name: (*name).into(),
+                    kind: ActivityKind::Kernel,
+                    graph_launch: Some(correlation),
+                },
+            );
+        }
+        numbers
+    }
+
     /// Everything ends: what was seen, and the model's truth of each launch by its number.
     pub(crate) fn finish(mut self) -> Recorded {
         let device_time = DeviceTime::new(&self.settings, 0, 1_000_000_000);
@@ -452,20 +555,23 @@ impl World {
         for facts in &facts {
             let launched = &self.launched[&facts.number];
             let device = |ns| Some(at(device_time.at(ns)));
+            let node = launched.graph_launch.is_some();
+            let correlation = launched.graph_launch.unwrap_or(facts.number as u32);
             let operation = Operation {
                 session: 1,
                 kind: launched.kind,
-                correlation: CorrelationId(facts.number as u32),
+                correlation: CorrelationId(correlation),
                 device: 0,
                 context: 1,
                 stream: launched.stream,
-                queued: device(facts.queued_ns),
-                submitted: device(facts.submitted_ns),
+                // Of nodes they are undocumented, so unknown.
+                queued: device(facts.queued_ns).filter(|_| !node),
+                submitted: device(facts.submitted_ns).filter(|_| !node),
                 start: device(facts.start_ns),
                 end: device(facts.end_ns),
                 name: Some(launched.name.clone()),
-                graph_node: None,
-                graph: None,
+                graph_node: node.then_some(facts.number),
+                graph: node.then_some(9),
                 bytes: 0,
                 copies: 1,
                 grid: [1, 1, 1],
@@ -475,8 +581,8 @@ impl World {
             self.events.push(
                 Placement {
                     session: 1,
-                    correlation: CorrelationId(facts.number as u32),
-                    graph_node: None,
+                    correlation: CorrelationId(correlation),
+                    graph_node: node.then_some(facts.number),
                     channel: facts.channel,
                 }
                 .into(),
