@@ -48,7 +48,7 @@ verdicts! {
         falsified "the batch having had all its members before";
     /// The thread's own work on a processor.
     HostWork "host_work"
-        claimed "the thread ran in its scope, outside of calls, and nothing else held the work back"
+        claimed "the thread ran in its scope, outside of the calls that were recorded, and nothing else held the work back"
         falsified "the thread being off its processor, or a dependency that was not recorded";
     /// The thread waited for the device.
     HostSyncWait "host_sync_wait"
