@@ -9,6 +9,9 @@ use crate::id::{Attribution, HostNanos, LaunchEpoch};
 use crate::readiness::{Partials, Role};
 use crate::row::{Binding, Row};
 
+/// Overheads of a thread, up to a call's end, among which those inside of it are looked for.
+const OVERHEADS: usize = 256;
+
 /// A stretch of host time in one stage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HostPiece {
@@ -207,16 +210,19 @@ impl Host<'_, '_> {
             let verdict = Verdict::Unresolved(Doubt::ThreadUnknown);
             return vec![claim(piece.from, piece.to, verdict, None)];
         };
-        let named: Vec<Stretch<Option<_>>> = thread
-            .overheads
+        let begun = thread.overheads.partition_point(|of| of.from < piece.to);
+        let mut named: Vec<Stretch<Option<_>>> = thread.overheads[..begun]
             .iter()
-            .filter(|of| of.to > piece.from && of.from < piece.to)
+            .rev()
+            .take(OVERHEADS)
+            .filter(|of| of.to > piece.from)
             .map(|of| Stretch {
                 from: of.from,
                 to: of.to,
                 of: Some(of.of),
             })
             .collect();
+        named.reverse();
         let mut out = Vec::new();
         for part in cut(&named, piece.from, piece.to, None) {
             if part.of.is_some() {

@@ -17,6 +17,9 @@ use crate::row::{Binding, Row};
 /// How many operations before one are looked at, to find what covered its host's time.
 pub(super) const LOOKED_BACK: usize = 64;
 
+/// How many calls before one are looked at, to find the one that its life follows.
+const CALLS_BACK: usize = 4_096;
+
 /// A moment at which a stage began.
 #[derive(Debug, Clone, Copy)]
 struct Point {
@@ -168,6 +171,7 @@ impl Bench<'_> {
         let before = thread.calls[..begun].iter().rev();
         before
             .map(|&at| &calls[at])
+            .take(CALLS_BACK)
             .take_while(|call| call.enter >= scope.from)
             .find(|call| {
                 let asks = matches!(call.role, Role::Work | Role::LaunchEx | Role::GraphLaunch);
