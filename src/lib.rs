@@ -47,8 +47,8 @@ pub use lineage_core as core;
 #[doc(inline)]
 pub use lineage_core::{
     Attribution, Captured, DeclareError, DeviceEvidence, Epoch, HasEpoch, LaunchEpoch, LaunchScope,
-    Lineage, LineageBuilder, Report, SchedulerEvidence, Scope, Share, StartError, current, detached,
-    enter_for_launch, launch,
+    Lineage, LineageBuilder, Report, SchedulerEvidence, Scope, Share, StartError, current,
+    detached, enter_for_launch, launch,
 };
 #[doc(inline)]
 pub use lineage_core::{

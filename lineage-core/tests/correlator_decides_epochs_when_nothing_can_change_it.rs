@@ -8,6 +8,7 @@ use lineage_core::id::LaunchEpoch;
 use lineage_core::observation::{
     Event, Gap, LinkKind, Linked, Mark, Retired, RetiredAs, Scope, Stepped,
 };
+use lineage_core::row::Binding;
 
 /// A live session in which launches can be seen.
 fn device() -> Event {
@@ -408,4 +409,63 @@ fn what_a_gap_may_have_swallowed_is_not_missed() {
     assert_eq!(with_gap(5, Some(1_150)), (vec![], 1, 1));
     assert_eq!(with_gap(5, None), (vec![], 1, 1));
     assert_eq!(with_gap(0, None), (both, 0, 0), "nothing was lost");
+}
+
+/// Thousands of requests in one batch, some of them in two, cancelled before and after the launch; the
+/// batch's work is on two streams of two devices.
+#[test]
+fn a_batch_of_thousands_has_launched_for_all_that_were_in_it() {
+    const MEMBERS: u64 = 2_000;
+    let (whole, small, never) = (9_001, 9_002, 9_003);
+    let cancelled = |id, ns| {
+        Event::from(Retired {
+            epoch: epoch(id),
+            how: RetiredAs::Cancelled,
+            at: at(ns),
+        })
+    };
+    let mut run = Run::new();
+    run.see([device()]);
+    for id in 1..=MEMBERS + 1 {
+        run.see([
+            declared(1, id, 100 + id),
+            sent(1, id, id, 3_000 + id),
+            received(2, id, id, 6_000 + id),
+        ]);
+    }
+    for id in [whole, small, never] {
+        run.see([declared(2, id, 10_000)]);
+    }
+    run.see((1..=MEMBERS).map(|id| linked(whole, id, LinkKind::Merge, 11_000)));
+    run.see([2, 3].map(|id| linked(small, id, LinkKind::Merge, 11_000)));
+    run.see([linked(never, MEMBERS + 1, LinkKind::Merge, 11_000)]);
+    // Before the launch, after it, and never.
+    run.see([cancelled(1, 12_000)]);
+    for (correlation, batch) in [(100, whole), (101, whole), (102, small)] {
+        let from = 20_000 + u64::from(correlation) * 100;
+        run.see([
+            call(2, correlation, from, batch),
+            external(batch, correlation, from),
+            api(2, correlation, from),
+            scope(2, batch, u64::from(correlation), from - 5, from + 20),
+        ]);
+        let mut kernel = kernel_of(correlation, from + 50, from + 90);
+        (kernel.device, kernel.stream) = (correlation % 2, 7 + correlation);
+        run.see([kernel.into()]);
+    }
+    run.see([cancelled(2, 40_000)]);
+    run.see((3..=MEMBERS + 1).map(|id| retired(id, 50_000)));
+    run.see([whole, small, never].map(|id| retired(id, 50_000)));
+    run.see(aged(60_000)).end();
+    let bound: Vec<_> = run.rows.iter().map(|row| row.binding).collect();
+    let expected = [whole, whole, small].map(|id| Binding::Bound(epoch(id)));
+    assert_eq!(bound, expected);
+    let l04: Vec<_> = run
+        .faults
+        .iter()
+        .filter(|fault| fault.code == FaultCode::L04)
+        .filter_map(|fault| fault.epoch)
+        .collect();
+    assert_eq!(l04, [epoch(MEMBERS + 1)], "its batch never launched");
+    assert!(run.totals().is_clean());
 }

@@ -675,7 +675,8 @@ fn a_graph_that_is_made_and_destroyed_for_ever_takes_no_memory() {
 #[test]
 fn what_finds_no_room_is_counted_and_unknown() {
     let mut limits = lineage_core::correlator::Limits::default();
-    limits.graph_nodes = 5;
+    // A graph and two nodes, and an executable graph of as many.
+    limits.graph_nodes = 6;
     let mut run = Run::within(limits);
     run.see(begun(&[1, 2]));
     let mut changes = Changes::from(100);
@@ -691,7 +692,8 @@ fn what_finds_no_room_is_counted_and_unknown() {
     run.end();
     assert_eq!(captured_under(row_of(&run.rows, 20, node(6, 1))), epoch(1));
     assert_eq!(unknown(row_of(&run.rows, 21, node(8, 1))), Why::Dropped);
-    assert_eq!(run.totals().evicted, 4);
+    // The second graph and executable graph, and two nodes of each.
+    assert_eq!(run.totals().evicted, 6);
     assert_eq!(run.totals().wrong, 0);
 }
 

@@ -221,8 +221,16 @@ impl World {
             return;
         };
         let graph = self.id();
-        self.change(1, GraphChange::GraphCloned { graph, original }, false);
+        // A copy is told of before its nodes, or behind them.
+        let first = a.is_multiple_of(2);
+        let change = GraphChange::GraphCloned { graph, original };
+        if first {
+            self.change(1, change.clone(), false);
+        }
         let copies = self.copied(original, graph);
+        if !first {
+            self.change(1, change, false);
+        }
         let made = copies.len() as u32;
         let nodes = copies.into_iter().map(|(id, node, _)| (id, node)).collect();
         self.graphs.insert(graph, Graph { nodes, made });

@@ -5,7 +5,8 @@
 /// Where a bound is reached, the oldest is forgotten: a call or an operation is given as a row as
 /// it stands, with L07, and counted under
 /// [`DropSite::Correlator`](crate::observation::DropSite::Correlator). With the defaults the calls
-/// of a session come to at most 240 MB, the epochs of a process to 100 MB, and each thread that
+/// of a session come to at most 260 MB, beside about 80 bytes for each operation of a call that is not
+/// settled yet, its graphs to 200 MB, the epochs of a process to 100 MB, and each thread that
 /// launches to 0.8 MB; a server whose calls are joined within a second stays at 20 to 50 MB in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

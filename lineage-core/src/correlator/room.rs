@@ -115,6 +115,7 @@ impl Session {
         if self.held.len() > 2 * self.open_count + 1_024 {
             self.held.retain(|(call, _)| is_open(call));
         }
+        self.prune_launches();
     }
 
     /// Forgets an entry; if its row is not given yet it is given as it stands, with L07.

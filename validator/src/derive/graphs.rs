@@ -35,6 +35,13 @@ impl<T> Life<T> {
     }
 }
 
+/// Nodes that were made in a graph so far, and whether these are all.
+#[derive(Debug, Default)]
+struct Made {
+    nodes: u32,
+    is_whole: bool,
+}
+
 /// An executable graph between its instantiation and its destruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exec<'a> {
@@ -327,7 +334,7 @@ impl<'a> Timeline<'a> {
             ..Self::default()
         };
         let mut before: Option<u64> = None;
-        let mut made: HashMap<u32, Option<u32>> = HashMap::new();
+        let mut made: HashMap<u32, Made> = HashMap::new();
         let mut born_in: HashMap<u32, Vec<u64>> = HashMap::new();
         for change in changes {
             let sequence = change.sequence.0;
@@ -340,9 +347,14 @@ impl<'a> Timeline<'a> {
             before = Some(sequence);
             timeline.changes.push(change);
             match &change.change {
-                GraphChange::GraphCreated { graph } | GraphChange::GraphCloned { graph, .. } => {
+                GraphChange::GraphCreated { graph } => {
                     timeline.bury_nodes(born_in.remove(graph), sequence);
-                    made.insert(*graph, Some(0));
+                    let is_whole = true;
+                    made.insert(*graph, Made { nodes: 0, is_whole });
+                }
+                // Before its nodes, or behind them.
+                GraphChange::GraphCloned { graph, .. } => {
+                    made.entry(*graph).or_default().is_whole = true;
                 }
                 GraphChange::GraphDestroyed { graph } => {
                     timeline.bury_nodes(born_in.remove(graph), sequence);
@@ -350,9 +362,10 @@ impl<'a> Timeline<'a> {
                 }
                 GraphChange::NodeCreated { graph, node, .. }
                 | GraphChange::NodeCloned { graph, node, .. } => {
-                    let order = made.entry(*graph).or_default();
-                    *order = order.map(|order| order.saturating_add(1));
-                    timeline.orders.insert(sequence, order.unwrap_or(0));
+                    let made = made.entry(*graph).or_default();
+                    made.nodes = made.nodes.saturating_add(1);
+                    let order = if made.is_whole { made.nodes } else { 0 };
+                    timeline.orders.insert(sequence, order);
                     let lives = timeline.nodes.entry(*node).or_default();
                     bury(lives, sequence);
                     lives.push(Life {

@@ -48,8 +48,9 @@ pub(super) struct Told {
 /// Launches that wait.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// For changes from before them, by the last of those.
+    /// For changes from before them, by the last of those, and how many they are.
     changes: BTreeMap<u64, Vec<CallRef>>,
+    waiting: usize,
     /// For launches from before them, which other rings may hold.
     launches: VecDeque<(CallRef, u64)>,
     /// Between which times launches may have been missed.
@@ -100,7 +101,9 @@ impl Session {
             if *first.key() > newest {
                 break;
             }
-            for call in first.remove() {
+            let waited = first.remove();
+            self.graphs.pending.waiting -= waited.len();
+            for call in waited {
                 if let Some(slot) = self.calls.at(call) {
                     self.resolve(slot);
                     self.changed(slot, context);
@@ -139,12 +142,32 @@ impl Session {
         let pending = &mut self.graphs.pending;
         pending.launches.push_back((call, context.flushes));
         if launch.sequence.0 > self.graphs.newest() {
-            let waiting = self.graphs.pending.changes.entry(launch.sequence.0);
+            let pending = &mut self.graphs.pending;
+            let waiting = pending.changes.entry(launch.sequence.0);
             waiting.or_default().push(call);
+            pending.waiting += 1;
         } else {
             self.resolve(slot);
         }
         self.changed(slot, context);
+    }
+
+    /// Forgets launches that wait for something, and whose calls are gone.
+    pub(in super::super) fn prune_launches(&mut self) {
+        let most = 2 * self.open_count + 1_024;
+        let (calls, pending) = (&self.calls, &mut self.graphs.pending);
+        if pending.launches.len() > most {
+            pending
+                .launches
+                .retain(|(call, _)| calls.at(*call).is_some());
+        }
+        if pending.waiting > most {
+            pending.changes.retain(|_, waiting| {
+                waiting.retain(|call| calls.at(*call).is_some());
+                !waiting.is_empty()
+            });
+            pending.waiting = pending.changes.values().map(Vec::len).sum();
+        }
     }
 
     /// Launches may have been missed.

@@ -5,6 +5,10 @@ use rustc_hash::FxHashMap;
 /// Ids of one page.
 const PAGE: u32 = 4_096;
 
+/// Pages, at 512 bytes each: 2^28 ids if they are given one after the other. Beyond them an id that is
+/// given again is taken for one that is not.
+const PAGES: usize = 1 << 16;
+
 /// Ids that were given, and how often.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
@@ -27,6 +31,9 @@ impl Seen {
     /// The id is given once more. Answers with how often by now.
     pub(super) fn note(&mut self, id: u32) -> u32 {
         let (word, bit) = place(id);
+        if self.pages.len() >= PAGES && !self.pages.contains_key(&(id / PAGE)) {
+            return 1;
+        }
         let page = self.pages.entry(id / PAGE);
         let page = page.or_insert_with(|| Box::new([0; PAGE as usize / 64]));
         if page[word] & bit == 0 {

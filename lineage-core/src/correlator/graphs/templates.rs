@@ -15,6 +15,9 @@ use crate::row::TemplateNode;
 /// Flushes after which every launch from before the first of them is here.
 const LAUNCHES_ARE_HERE_AFTER: usize = 2;
 
+/// Threads whose updates of nodes are followed at a time. One that is not leaves its nodes unknown.
+const UPDATING: usize = 1_024;
+
 /// Names a generation of an executable graph, also after it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExecRef {
@@ -149,11 +152,13 @@ impl Graphs {
         let since = self.updating(event);
         match &event.change {
             GraphChange::GraphCreated { graph } => {
-                self.make_graph(*graph);
+                change.forgotten = self.make_graph(*graph, bound);
                 change.graphs = 1;
             }
             GraphChange::GraphCloned { graph, .. } => {
-                change.graphs = u64::from(self.clone_graph(*graph));
+                let (is_new, forgotten) = self.clone_graph(*graph, bound);
+                change.graphs = u64::from(is_new);
+                change.forgotten = forgotten;
             }
             GraphChange::GraphDestroyed { graph } => self.destroy_graph(*graph),
             GraphChange::NodeCreated { graph, node, kind } => {
@@ -185,7 +190,7 @@ impl Graphs {
             }
             GraphChange::NodeDestroyed { node, .. } => self.destroy_node(*node),
             GraphChange::ExecCreated { exec, graph } => {
-                self.make_exec(*exec, *graph, sequence, event.at);
+                change.forgotten = self.make_exec((*exec, *graph), sequence, event.at, bound);
                 change.execs = 1;
             }
             GraphChange::ExecDestroyed { exec } => self.destroy_exec(*exec, sequence),
@@ -312,6 +317,9 @@ impl Graphs {
         match &event.change {
             GraphChange::NodeUpdated { exec, .. } => {
                 let since = known.filter(|known| known.exec == *exec);
+                if self.updating.len() >= UPDATING {
+                    self.updating.swap_remove(0);
+                }
                 self.updating.push(Updating {
                     tid: event.tid,
                     exec: *exec,
@@ -346,25 +354,34 @@ impl Graphs {
         forgotten as u64
     }
 
-    fn make_graph(&mut self, graph: u32) {
+    /// Whether there is room for one thing more; that there was none is remembered.
+    fn has_room(&mut self, bound: usize) -> bool {
+        self.forgot |= self.held >= bound;
+        self.held < bound
+    }
+
+    /// Answers with 1 where there was no room.
+    fn make_graph(&mut self, graph: u32, bound: usize) -> u64 {
         self.destroy_graph(graph);
+        if !self.has_room(bound) {
+            return 1;
+        }
         self.held += 1;
         let made = Graph {
             is_whole: true,
             ..Graph::default()
         };
         self.graphs.insert(graph, made);
+        0
     }
 
     /// A copy may be told of before its nodes or behind them: those that are there are its own, since the
-    /// graph that had the id before was told to be destroyed. Answers with whether it is new.
-    fn clone_graph(&mut self, graph: u32) -> bool {
+    /// graph that had the id before was told to be destroyed. Answers with whether it is new,
+    /// and 1 where there was no room.
+    fn clone_graph(&mut self, graph: u32, bound: usize) -> (bool, u64) {
         match self.graphs.get_mut(&graph) {
-            Some(known) => !std::mem::replace(&mut known.is_whole, true),
-            None => {
-                self.make_graph(graph);
-                true
-            }
+            Some(known) => (!std::mem::replace(&mut known.is_whole, true), 0),
+            None => (true, self.make_graph(graph, bound)),
         }
     }
 
@@ -389,14 +406,18 @@ impl Graphs {
         bound: usize,
     ) -> u64 {
         self.destroy_node(node);
-        let has_room = self.held < bound;
-        let within = self.graphs.entry(graph).or_default();
-        within.made = within.made.saturating_add(1);
-        if !has_room {
-            within.incomplete = true;
-            self.forgot = true;
+        if !self.has_room(bound) {
+            if let Some(within) = self.graphs.get_mut(&graph) {
+                within.made = within.made.saturating_add(1);
+                within.incomplete = true;
+            }
             return 1;
         }
+        let within = self.graphs.entry(graph).or_insert_with(|| {
+            self.held += 1;
+            Graph::default()
+        });
+        within.made = within.made.saturating_add(1);
         within.nodes.insert(node);
         self.held += 1;
         self.nodes.insert(
@@ -420,13 +441,27 @@ impl Graphs {
         }
     }
 
-    /// The nodes that were copied into this id by now are those of the executable graph.
-    fn make_exec(&mut self, id: u32, graph: u32, created: u64, at: HostNanos) {
+    /// The nodes that were copied into this id by now are those of the executable graph. Answers with
+    /// how much there was no room for.
+    fn make_exec(
+        &mut self,
+        (id, graph): (u32, u32),
+        created: u64,
+        at: HostNanos,
+        bound: usize,
+    ) -> u64 {
         self.destroy_exec(id, created);
         let generation = self.seen.note(id);
         let mut exec = Exec::new(id, generation, created, at);
-        if let Some(content) = self.graphs.remove(&id) {
-            self.held = self.held.saturating_sub(content.nodes.len());
+        let content = self.graphs.remove(&id);
+        let freed = content
+            .as_ref()
+            .map_or(0, |content| 1 + content.nodes.len());
+        self.held = self.held.saturating_sub(freed);
+        if !self.has_room(bound) {
+            return 1;
+        }
+        if let Some(content) = content {
             exec.incomplete = content.incomplete;
             // In the order of their ids, so that the same observations give the same rows.
             let mut nodes: Vec<u64> = content.nodes.into_iter().collect();
@@ -458,6 +493,7 @@ impl Graphs {
             }
         };
         self.by_id.entry(id).or_default().push(slot);
+        0
     }
 
     fn destroy_exec(&mut self, id: u32, sequence: u64) {
