@@ -8,8 +8,9 @@ mod real_recordings;
 
 use std::collections::BTreeMap;
 
-use lineage_core::row::{Binding, Row, Unattributed};
-use lineage_import::{Settings, TemplateMatch, match_templates};
+use lineage_core::evidence::Rule;
+use lineage_core::row::{Binding, Row, Template, Unattributed};
+use lineage_import::{Settings, TemplateMatch, infer_templates, match_templates};
 use real_recordings::{expected, import, join, path};
 
 /// How many operations each call has, by the recorder's number of the call.
@@ -142,6 +143,30 @@ fn capture_order_names_the_template_of_421_operations() {
     for (launch, kernel) in captures[0].launches.iter().zip(&replays[0].kernels) {
         assert!(kernel.is_some());
         assert_eq!(&launch.kernel, kernel);
+    }
+    // The rows say so too, and that it is inferred.
+    let replayed = import(&path(replayed).expect("it is there"), Settings::default());
+    let mut rows = join(&replayed, usize::MAX).rows;
+    assert_eq!(infer_templates(&mut rows, &captures, &replays), 421);
+    for row in &mut rows {
+        row.operation
+            .take_if(|operation| operation.correlation.0 != 505_113);
+    }
+    rows.retain(|row| row.operation.is_some());
+    rows.sort_by_key(|row| row.operation.as_ref().and_then(|operation| operation.start));
+    assert_eq!(rows.len(), 421);
+    for (row, (order, launch)) in rows.iter().zip((1..).zip(&captures[0].launches)) {
+        let Some(Template::Inferred { node, rule }) = row.graph.map(|graph| graph.template) else {
+            panic!("{row:?}");
+        };
+        assert_eq!((node.order, rule), (order, Rule::CaptureOrder));
+        let captured_by = node.captured_by.map(|call| call.wire().0);
+        assert_eq!(captured_by, Some(launch.correlation));
+        let name = row
+            .operation
+            .as_ref()
+            .and_then(|operation| operation.name.clone());
+        assert_eq!(name, launch.kernel);
     }
     // One kernel less, and nothing is said.
     let mut cut = replays;

@@ -137,11 +137,12 @@ pub enum Template {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TemplateNode {
-    /// Its graph, by CUPTI's id.
+    /// Its graph, by CUPTI's id; 0 where it is inferred in a recording without ids.
     pub graph: u32,
-    /// The node, by CUPTI's id.
+    /// The node, by CUPTI's id; 0 likewise.
     pub node: u64,
-    /// Its place among the nodes of its graph in the order in which they were made, from 1.
+    /// Its place among the nodes of its graph in the order in which they were made, from 1; 0 where the
+    /// graph is older than the session, or changes of it were lost.
     pub order: u32,
     /// What was current when it was made, or was last given other parameters.
     pub capture: Attribution,
@@ -157,15 +158,17 @@ pub struct TemplateNode {
 pub struct RowGraph {
     /// The executable graph, by CUPTI's id; `None` if the launch was not seen.
     pub exec: Option<u32>,
-    /// Which of the executable graphs that had this id in turn, from 1; 0 for one that is older than
-    /// the session.
+    /// Which of the executable graphs that had this id in turn, from 1; 0 where that is not known, as of
+    /// one that is older than the session.
     pub generation: u32,
     /// Number of this launch of the executable graph, from 1; `None` where earlier launches may have
     /// been missed.
     pub replay: Option<u64>,
-    /// How often this node has run in this launch, from 1: more than once in the body of a loop.
+    /// How often this node has run in this launch, from 1: more than once in the body of a loop, in
+    /// the order of the starts. 0 of a call without an operation.
     pub iteration: u32,
-    /// Who built the node; of a row for the whole of a launch, unknown.
+    /// Who built the node; of a row for the whole of a launch not visible, of a call without an
+    /// operation not applicable.
     pub template: Template,
 }
 

@@ -8,8 +8,8 @@ use lineage_core::correlator::Limits;
 use lineage_core::fault::{FaultCode, FaultFamily};
 use lineage_core::id::{Attribution, CorrelationId, HostNanos, PackedEpoch, TaskId};
 use lineage_core::observation::{
-    ApiDomain, ApiId, ApiRecord, Call, DeviceSession, Event, Flushed, Gap, LinkKind, Operation,
-    OperationsDue, Scope,
+    ApiDomain, ApiId, ApiRecord, Call, DeviceSession, Event, Flushed, Gap, GraphChange, GraphEvent,
+    GraphLaunch, GraphNodeKind, GraphSequence, LinkKind, Operation, OperationsDue, Scope,
 };
 use lineage_core::row::Binding;
 use proptest::collection::vec;
@@ -175,6 +175,89 @@ fn host() -> impl Strategy<Value = Event> {
     )
 }
 
+fn change() -> impl Strategy<Value = GraphChange> {
+    let kind = prop_oneof![
+        Just(GraphNodeKind::Kernel),
+        Just(GraphNodeKind::Conditional),
+        Just(GraphNodeKind::Child),
+    ];
+    (
+        0..13u32,
+        0..3u32,
+        0..3u32,
+        0..3u64,
+        option::of(0..3u64),
+        kind,
+    )
+        .prop_map(|(what, exec, graph, node, other, kind)| match what {
+            0 => GraphChange::GraphCreated { graph },
+            1 => GraphChange::GraphCloned {
+                graph,
+                original: exec,
+            },
+            2 => GraphChange::GraphDestroyed { graph },
+            3 => GraphChange::NodeCreated { graph, node, kind },
+            4 | 5 => GraphChange::NodeCloned {
+                graph: exec,
+                node,
+                original_graph: graph,
+                original: other.unwrap_or(9),
+                kind,
+            },
+            6 => GraphChange::NodeDestroyed { graph, node },
+            7 => GraphChange::ExecCreated { exec, graph },
+            8 => GraphChange::ExecDestroyed { exec },
+            9 => GraphChange::ExecUpdated { exec, graph },
+            10 => GraphChange::NodeUpdated {
+                exec,
+                node,
+                original: other,
+            },
+            11 => GraphChange::ParametersSet { exec, node: other },
+            _ if node == 0 => GraphChange::Lost { count: 1 },
+            _ => GraphChange::NodeEnabled {
+                exec,
+                node: other,
+                enabled: node == 1,
+            },
+        })
+}
+
+fn graph() -> impl Strategy<Value = Event> {
+    let changed = (
+        1..3u32,
+        0..60u64,
+        time(),
+        1..4u64,
+        option::of(wire()),
+        change(),
+    )
+        .prop_map(|(session, sequence, ns, tid, wire, change)| {
+            Event::from(GraphEvent {
+                session,
+                sequence: GraphSequence(sequence),
+                at: HostNanos(ns),
+                tid,
+                correlation: wire.map(CorrelationId),
+                attribution: Attribution::None,
+                change,
+            })
+        });
+    let launched = (1..3u32, 1..4u64, wire(), time(), 0..3u32, 0..70u64).prop_map(
+        |(session, tid, wire, ns, exec, sequence)| {
+            Event::from(GraphLaunch {
+                session,
+                thread: thread(tid),
+                correlation: CorrelationId(wire),
+                at: HostNanos(ns),
+                exec,
+                sequence: GraphSequence(sequence),
+            })
+        },
+    );
+    prop_oneof![3 => changed, 2 => launched]
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let flush = (time(), time(), 0..20u32, 1..3u32).prop_map(|(asked, returned, last, session)| {
         let (asked, returned) = (HostNanos(asked), HostNanos(returned));
@@ -205,6 +288,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => external,
         4 => operation(),
         4 => host(),
+        4 => graph(),
         2 => flush,
         1 => session,
     ]
@@ -219,6 +303,8 @@ fn limits() -> impl Strategy<Value = Limits> {
             limits.joined_calls = smaller;
             limits.lost_calls = smaller;
             limits.unplaced = smaller;
+            limits.kept_operations = smaller;
+            limits.graph_nodes = small;
             limits.epochs = small;
             limits.handoffs_per_epoch = smaller;
             limits.places_per_epoch = smaller;

@@ -35,6 +35,7 @@ mod error;
 mod function;
 mod given;
 mod holdings;
+mod inferred;
 mod names;
 mod recording;
 mod request;
@@ -52,6 +53,7 @@ pub use given::{
     Range, RangeKind, Scheduled, Synchronization,
 };
 pub use holdings::{Holdings, ProcessHoldings, StreamKey};
+pub use inferred::infer_templates;
 pub use names::NameId;
 pub use recording::Recording;
 pub use request::{is_request_key, request_in};

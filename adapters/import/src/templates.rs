@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use lineage_core::id::ProcessOrdinal;
+use lineage_core::id::{HostNanos, ProcessOrdinal};
 use rustc_hash::FxHashMap;
 
 use crate::entry::{Entry, Sort};
@@ -26,6 +26,8 @@ pub struct CapturedLaunch {
     pub correlation: u32,
     /// The kernel's name, where the record has it.
     pub kernel: Option<Arc<str>>,
+    /// When it was made.
+    pub at: Option<HostNanos>,
 }
 
 /// The launches of one capture, in the order in which they were made.
@@ -184,6 +186,7 @@ impl Recording {
             capture.launches.push(CapturedLaunch {
                 correlation: call.wire,
                 kernel: self.text_of(call.kernel()),
+                at: call.start().map(HostNanos),
             });
         }
         1
@@ -210,6 +213,7 @@ mod tests {
                 .map(|(kernel, correlation)| CapturedLaunch {
                     correlation,
                     kernel,
+                    at: None,
                 })
                 .collect(),
         }

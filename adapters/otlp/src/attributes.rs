@@ -115,6 +115,20 @@ names! {
     CUDA_GRAPH = "cuda.graph.id";
     /// CUPTI's id of its node.
     CUDA_GRAPH_NODE = "cuda.graph.node_id";
+    /// CUPTI's id of the executable graph that was launched.
+    CUDA_GRAPH_EXEC = "cuda.graph.exec_id";
+    /// Number of the launch among those of its executable graph, from 1.
+    GRAPH_REPLAY = "lineage.graph.replay";
+    /// How often the node has run in this launch, from 1, where that is more than once.
+    GRAPH_ITERATION = "lineage.graph.iteration";
+    /// How it is known who built the node: `known`, `inferred`, or why it is not.
+    GRAPH_TEMPLATE = "lineage.graph.template";
+    /// CUPTI's id of the node that was captured or made by hand.
+    CUDA_GRAPH_TEMPLATE_NODE = "cuda.graph.template_node_id";
+    /// Number of the epoch that captured or made it.
+    CAPTURE_EPOCH_ID = "lineage.graph.capture.epoch.id";
+    /// Version of that epoch.
+    CAPTURE_EPOCH_VERSION = "lineage.graph.capture.epoch.version";
     /// `kernel`, `copy`, `set`, or `graph`.
     GPU_OPERATION = "gpu.operation";
     /// Grid of a kernel.

@@ -148,7 +148,7 @@ pub(super) fn evidence(format: Format, tally: &Tally) -> Vec<Evidence> {
         tally.event_times,
         "when events completed on the device: only bounded by the work before them",
     );
-    if tally.graph_launches > 0 || tally.captures > 0 || tally.whole_graphs > 0 {
+    if tally.graph_launches + tally.graph_replays + tally.captures + tally.whole_graphs > 0 {
         say(
             "graph nodes",
             if tally.whole_graphs > 0 {
@@ -163,11 +163,23 @@ pub(super) fn evidence(format: Format, tally: &Tally) -> Vec<Evidence> {
                 "which node of its graph an operation was"
             },
         );
+        if live {
+            say(
+                "graph replays",
+                part(tally.graph_replays, tally.graph_launches),
+                tally.graph_replays,
+                "which executable graph a launch means, and so who built what it ran",
+            );
+        }
         say(
             "node origins",
             here(tally.graph_nodes),
             tally.graph_nodes,
-            "which call made a node: launches are perhaps captured, and the order alone tells templates, inferred",
+            if live {
+                "who built a node"
+            } else {
+                "which call made a node: launches are perhaps captured, and the order alone tells templates, inferred"
+            },
         );
     }
     if !live {

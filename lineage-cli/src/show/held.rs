@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lineage_core::id::ProcessOrdinal;
 use lineage_core::ledger::Entry;
-use lineage_core::observation::{ActivityKind, DeviceSession, Event, Observation};
+use lineage_core::observation::{ActivityKind, DeviceSession, Event, GraphChange, Observation};
 use lineage_import::Holdings;
 
 use crate::input::{Format, Read};
@@ -81,6 +81,8 @@ pub(super) struct Tally {
     pub(super) event_records: u64,
     pub(super) event_times: u64,
     pub(super) graph_launches: u64,
+    /// Launches that say which executable graph they mean.
+    pub(super) graph_replays: u64,
     pub(super) graph_node_operations: u64,
     pub(super) whole_graphs: u64,
     pub(super) graph_nodes: u64,
@@ -155,6 +157,7 @@ impl Held {
                 event_records: sum(|of| of.event_records),
                 event_times: sum(|of| of.event_times),
                 graph_launches: sum(|of| of.graph_launches),
+                graph_replays: 0,
                 graph_node_operations: sum(|of| of.graph_node_operations),
                 whole_graphs: sum(|of| of.graphs),
                 graph_nodes: sum(|of| of.graph_nodes),
@@ -253,6 +256,14 @@ impl Counter {
                 tally.event_times += u64::from(record.device.is_some());
             }
             Event::GraphNode(_) => tally.graph_nodes += 1,
+            Event::Graph(graph) => {
+                let is_node = matches!(
+                    graph.change,
+                    GraphChange::NodeCreated { .. } | GraphChange::NodeCloned { .. }
+                );
+                tally.graph_nodes += u64::from(is_node);
+            }
+            Event::GraphLaunch(_) => tally.graph_replays += 1,
             Event::Scheduled(_) => tally.scheduled += 1,
             Event::OsCall(_) => tally.os_calls += 1,
             Event::DeviceSession(DeviceSession::Started {

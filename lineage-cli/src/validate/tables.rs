@@ -335,6 +335,28 @@ fn lines(examined: &Examined) -> Vec<Line> {
             false,
         );
     }
+    let by_template = counts.templates_known + counts.templates_unknown.values().sum::<u64>();
+    if counts.graph_launches > 0 || by_template > 0 {
+        let reasons = counts.templates_unknown.iter();
+        let reasons: Vec<(u64, String)> = reasons
+            .map(|(reason, count)| {
+                (
+                    *count,
+                    format!("of unknown nodes: {}", reason.replace('_', " ")),
+                )
+            })
+            .collect();
+        let mut parts = vec![
+            (by_template, "operations in their launches"),
+            (counts.templates_known, "of nodes whose capture is known"),
+        ];
+        parts.extend(
+            reasons
+                .iter()
+                .map(|(count, reason)| (*count, reason.as_str())),
+        );
+        line("graphs", counts.graph_launches, &parts, false);
+    }
     line("pending", counts.pending, &[], false);
     line(
         "epochs",

@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
+use lineage_core::evidence::Why;
 use lineage_core::id::{HostNanos, LaunchEpoch, W3cParent};
 use lineage_core::observation::ActivityKind;
+use lineage_core::row::{RowGraph, Template, TemplateNode};
 use opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -188,6 +190,9 @@ pub(crate) fn operation(
     if let Some(graph) = operation.graph {
         draft.number(names::CUDA_GRAPH, u64::from(graph));
     }
+    if let Some(replay) = &operation.replay {
+        draft.replay(replay);
+    }
     draft.set(names::CUDA_API, operation.api.as_ref().to_owned());
     draft.number(names::THREAD_ID, operation.tid);
     if let Some(thread_name) = thread_name {
@@ -226,6 +231,52 @@ pub(crate) fn operation(
         draft.set(names::AFTER_RETIREMENT, true);
     }
     draft.finish()
+}
+
+impl Draft {
+    /// Which replay it was, and who built its node.
+    fn replay(&mut self, replay: &RowGraph) {
+        if let Some(exec) = replay.exec {
+            self.number(names::CUDA_GRAPH_EXEC, u64::from(exec));
+        }
+        if let Some(number) = replay.replay {
+            self.number(names::GRAPH_REPLAY, number);
+        }
+        if replay.iteration > 1 {
+            self.number(names::GRAPH_ITERATION, u64::from(replay.iteration));
+        }
+        let (how, node) = template(&replay.template);
+        self.set(names::GRAPH_TEMPLATE, how);
+        let Some(node) = node else { return };
+        // A recording without ids has the place in the order only.
+        if node.node != 0 {
+            self.number(names::CUDA_GRAPH_TEMPLATE_NODE, node.node);
+        }
+        if let Some(epoch) = node.capture.epoch() {
+            self.number(names::CAPTURE_EPOCH_ID, epoch.id.get());
+            let version = u64::from(epoch.version.get());
+            self.number(names::CAPTURE_EPOCH_VERSION, version);
+        }
+    }
+}
+
+/// How it is known who built a node, and the node if it is.
+fn template(template: &Template) -> (&'static str, Option<&TemplateNode>) {
+    match template {
+        Template::Known(node) => ("known", Some(node)),
+        Template::Inferred { node, .. } => ("inferred", Some(node)),
+        Template::Unknown { why } => {
+            let why = match why {
+                Why::BeforeSession => "before_session",
+                Why::ExecUpdated => "exec_updated",
+                Why::NotVisible => "not_visible",
+                Why::NotCollected => "not_collected",
+                _ => "dropped",
+            };
+            (why, None)
+        }
+        _ => ("dropped", None),
+    }
 }
 
 fn dimensions(sizes: [u32; 3]) -> Value {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lineage_core::fault::FaultCode;
 use lineage_core::id::{HostNanos, LaunchEpoch, UnwrappedCorrelationId};
 use lineage_core::observation::ActivityKind;
-use lineage_core::row::{Binding, JoinSources, Row};
+use lineage_core::row::{Binding, JoinSources, Row, RowGraph};
 
 /// What identifies an operation within its process, whenever and however often it is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,6 +43,8 @@ pub(crate) struct Operation {
     pub(crate) kind: ActivityKind,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) graph: Option<u32>,
+    /// The replay, for an operation that ran in one.
+    pub(crate) replay: Option<RowGraph>,
     pub(crate) bytes: u64,
     pub(crate) copies: u32,
     pub(crate) grid: [u32; 3],
@@ -97,6 +99,7 @@ impl FromRow {
             kind: operation.kind,
             name: operation.name.clone(),
             graph: operation.graph,
+            replay: row.graph,
             bytes: operation.bytes,
             copies: operation.copies,
             grid: operation.grid,

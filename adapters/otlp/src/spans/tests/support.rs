@@ -10,7 +10,7 @@ use lineage_core::observation::{
     ActivityKind, ApiDomain, ApiId, CarrierKind, Declared, Event, Handoff, LinkKind, Linked,
     Observation, Operation, Parented, Received, Retired, RetiredAs, Sent, Site, Stepped,
 };
-use lineage_core::row::{Binding, JoinSources, Row, RowCall, Stages};
+use lineage_core::row::{Binding, JoinSources, Row, RowCall, RowGraph, Stages};
 use opentelemetry::Value;
 use opentelemetry::trace::{Link, SpanId, TraceId};
 use opentelemetry_sdk::trace::SpanData;
@@ -192,6 +192,21 @@ impl Session {
     ) -> &mut Self {
         self.calls += 1;
         let row = row(self.calls, of, start, end, faults);
+        self.spans.row(&row);
+        self
+    }
+
+    /// A kernel of an epoch that ran in a graph.
+    pub(super) fn replayed(
+        &mut self,
+        of: LaunchEpoch,
+        start: u64,
+        end: u64,
+        graph: RowGraph,
+    ) -> &mut Self {
+        self.calls += 1;
+        let mut row = row(self.calls, of, start, end, &[]);
+        row.graph = Some(graph);
         self.spans.row(&row);
         self
     }

@@ -1,6 +1,9 @@
 //! From a request one walks to all of its kernels.
 
+use lineage_core::evidence::Why;
+use lineage_core::id::{Attribution, HostNanos};
 use lineage_core::observation::LinkKind;
+use lineage_core::row::{RowGraph, Template, TemplateNode};
 use opentelemetry::trace::{SpanId, TraceId};
 
 use super::support::*;
@@ -47,6 +50,50 @@ fn a_request_has_its_kernels_under_it() {
         assert_eq!(text(kernel, names::CUDA_API), "cuLaunchKernel");
     }
     assert_ne!(place(kernels[0]), place(kernels[1]));
+}
+
+#[test]
+fn a_replayed_kernel_tells_its_replay_and_who_captured_it() {
+    let mut session = everything();
+    let replayed = |replay, iteration, template| RowGraph {
+        exec: Some(6),
+        generation: 1,
+        replay,
+        iteration,
+        template,
+    };
+    let node = TemplateNode {
+        graph: 5,
+        node: 0x5_0000_0001,
+        order: 1,
+        capture: Attribution::Epoch(epoch(2, 3)),
+        captured_by: None,
+        at: HostNanos(50),
+    };
+    let known = replayed(Some(9), 2, Template::Known(node));
+    let why = Why::ExecUpdated;
+    let unknown = replayed(None, 1, Template::Unknown { why });
+    session.declare(5, 1_000);
+    session.replayed(epoch(5, 1), 2_000, 2_500, known);
+    session.replayed(epoch(5, 1), 2_600, 2_700, unknown);
+    session.retire(5, 2_800).progress(3_000);
+    let kernels = session.of_kind("operation");
+    let said = |kernel, name| number(kernel, name);
+    let first = kernels[0];
+    assert_eq!(said(first, names::EPOCH_ID), Some(5), "who replayed it");
+    assert_eq!(said(first, names::CUDA_GRAPH_EXEC), Some(6));
+    assert_eq!(said(first, names::GRAPH_REPLAY), Some(9));
+    assert_eq!(said(first, names::GRAPH_ITERATION), Some(2));
+    assert_eq!(text(first, names::GRAPH_TEMPLATE), "known");
+    let node = said(first, names::CUDA_GRAPH_TEMPLATE_NODE);
+    assert_eq!(node, Some(0x5_0000_0001));
+    let capture = [names::CAPTURE_EPOCH_ID, names::CAPTURE_EPOCH_VERSION];
+    assert_eq!(capture.map(|name| said(first, name)), [Some(2), Some(3)]);
+    let second = kernels[1];
+    assert_eq!(text(second, names::GRAPH_TEMPLATE), "exec_updated");
+    let left_out = [names::GRAPH_REPLAY, names::GRAPH_ITERATION];
+    assert_eq!(left_out.map(|name| said(second, name)), [None, None]);
+    assert_eq!(capture.map(|name| said(second, name)), [None, None]);
 }
 
 #[test]
