@@ -1,0 +1,333 @@
+//! What is written is what is read, in the same order, through any number of batches and segments.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Dice, KINDS, files, give, kind, session};
+use lineage_arrow::{ReadErrorKind, Reader, SCHEMA, Table, Writer};
+use lineage_core::id::ProcessOrdinal;
+use lineage_core::ledger::{Counts, Entry};
+use lineage_core::observation::{Event, Observation};
+use lineage_core::source::Sink;
+use proptest::prelude::*;
+
+fn write(path: &Path, entries: &[Entry], segment_bytes: u64) {
+    let mut writer = Writer::new(path).segment_bytes(segment_bytes);
+    writer.begin(&session()).expect("begun");
+    entries.iter().for_each(|entry| give(&mut writer, entry));
+    writer.finish().expect("finished");
+}
+
+/// All entries between header and end, and whether all is there.
+fn read(path: &Path) -> (Vec<Entry>, bool) {
+    let mut reader = Reader::open(path).expect("a run directory");
+    let all: Vec<Entry> = reader
+        .by_ref()
+        .map(|entry| entry.expect("readable"))
+        .collect();
+    let complete = reader.summary().is_complete();
+    let entries = all
+        .into_iter()
+        .filter(|entry| !matches!(entry, Entry::Header(_) | Entry::End(_)));
+    (entries.collect(), complete)
+}
+
+#[test]
+fn every_kind_of_entry_comes_back_with_any_values() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("all.lineage");
+    let mut dice = Dice::new(1);
+    let mut entries = Vec::new();
+    for round in 0..20 {
+        for number in 0..KINDS {
+            let event = dice.event(number);
+            assert_eq!(kind(&event), Some(number), "the test's own list");
+            entries.push(Entry::Observation(Observation {
+                process: ProcessOrdinal(round % 3),
+                event,
+            }));
+        }
+        entries.push(Entry::Row(dice.row()));
+        entries.push(Entry::Fault(dice.fault()));
+    }
+    write(&path, &entries, u64::MAX);
+    let (found, complete) = read(&path);
+    assert!(found == entries, "first difference: {:?}", difference(&found, &entries));
+    assert!(complete);
+    for table in Table::ALL {
+        let file = path.join(format!("000001/{}.arrows", table.name()));
+        assert!(file.exists(), "{}", table.name());
+    }
+}
+
+fn difference<'a>(found: &'a [Entry], expected: &'a [Entry]) -> Option<(usize, &'a Entry, &'a Entry)> {
+    let mut pairs = found.iter().zip(expected).enumerate();
+    pairs
+        .find(|(_, (found, expected))| found != expected)
+        .map(|(at, (found, expected))| (at, found, expected))
+}
+
+#[test]
+fn batches_follow_each_other_in_segments_of_the_size_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("many.lineage");
+    let mut dice = Dice::new(2);
+    // Over two batches of 8,192 rows in the table of scopes.
+    let entries: Vec<Entry> = (0..20_000)
+        .map(|_| Entry::Observation(Observation::live(dice.event(12))))
+        .collect();
+    write(&path, &entries, 1);
+    let (found, complete) = read(&path);
+    assert!(found == entries && complete);
+    let segments = std::fs::read_dir(&path).expect("there").count() - 1;
+    assert!(segments >= 3, "each batch fills a segment of one byte: {segments}");
+}
+
+#[test]
+fn the_oldest_segments_make_room_and_are_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("small.lineage");
+    let mut writer = Writer::new(&path).keep_bytes(600_000);
+    writer.begin(&session()).expect("begun");
+    let mut dice = Dice::new(3);
+    let mut last = Vec::new();
+    for _ in 0..60_000_u32 {
+        let observation = Observation::live(dice.event(12));
+        give(&mut writer, &Entry::Observation(observation.clone()));
+        last.push(observation);
+    }
+    writer.finish().expect("finished");
+    let bytes: usize = files(&path).values().map(Vec::len).sum();
+    assert!(bytes < 900_000, "{bytes}");
+
+    let mut reader = Reader::open(&path).expect("a run directory");
+    let found: Vec<Observation> = reader
+        .by_ref()
+        .filter_map(|entry| match entry.expect("readable") {
+            Entry::Observation(of) => Some(of),
+            _ => None,
+        })
+        .collect();
+    let removed = reader.summary().removed;
+    assert!(removed.segments > 0 && removed.entries > 0);
+    assert_eq!(found.len() as u64 + removed.entries, 60_000);
+    assert!(found == last[last.len() - found.len()..], "the newest are kept");
+    assert!(!reader.summary().is_complete());
+    assert!(reader.summary().notes()[0].contains("removed"));
+}
+
+#[test]
+fn several_processes_directories_are_read_as_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dice = Dice::new(4);
+    let mut one = |process| {
+        Entry::Observation(Observation {
+            process: ProcessOrdinal(process),
+            event: dice.event(12),
+        })
+    };
+    let (a, b) = ([one(0), one(2)], [one(0), one(1)]);
+    write(&folder.path().join("a.lineage"), &a, u64::MAX);
+    write(&folder.path().join("b.lineage"), &b, u64::MAX);
+    // What is no run directory is left alone.
+    std::fs::create_dir(folder.path().join("c.lineage")).expect("made");
+    let (found, complete) = read(folder.path());
+    let processes: Vec<u32> = found
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Observation(of) => Some(of.process.0),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(processes, [0, 2, 3, 4], "no process of one is one of the other's");
+    assert!(complete);
+}
+
+#[test]
+fn the_end_counts_what_was_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("counted.lineage");
+    let mut dice = Dice::new(5);
+    let entries = [
+        Entry::Row(dice.row()),
+        Entry::Fault(dice.fault()),
+        Entry::Row(dice.row()),
+    ];
+    write(&path, &entries, u64::MAX);
+    let reader = Reader::open(&path).expect("a run directory");
+    let header = reader.header();
+    assert_eq!((header.schema, header.service.as_str()), (SCHEMA, "llm"));
+    assert_eq!(header.process, uuid::Uuid::from_u128(7));
+    let all: Vec<Entry> = reader.map(|entry| entry.expect("readable")).collect();
+    assert_eq!(all[0], Entry::Header(header));
+    let counts = Counts {
+        observations: 0,
+        rows: 2,
+        faults: 1,
+        not_written: 0,
+    };
+    assert_eq!(all.last(), Some(&Entry::End(counts)));
+    let meta = files(&path).remove("meta.json").expect("there");
+    let meta: serde_json::Value = serde_json::from_slice(&meta).expect("JSON");
+    assert_eq!(meta["ended"]["counts"]["rows"], 2);
+    assert_eq!(meta["collected"]["device"], "not_asked");
+}
+
+#[test]
+fn an_entry_that_is_too_long_is_counted_and_not_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("long.lineage");
+    let mut writer = Writer::new(&path);
+    writer.begin(&session()).expect("begun");
+    let mut fault = Dice::new(6).fault();
+    fault.detail = "x".repeat((1 << 20) + 1);
+    let error = writer.rows(&[], &[fault]).expect_err("too long");
+    assert!(error.to_string().contains("longer than an entry may be"));
+    writer.finish().expect("finished");
+    let mut reader = Reader::open(&path).expect("a run directory");
+    assert!(reader.by_ref().all(|entry| entry.is_ok()));
+    assert_eq!(reader.summary().not_written, 1);
+    assert!(!reader.summary().is_complete());
+}
+
+#[test]
+fn a_directory_holds_one_session_and_nothing_of_anyone_elses_is_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("once.lineage");
+    write(&path, &[], u64::MAX);
+    let error = Writer::new(&path).begin(&session()).expect_err("in use");
+    assert!(error.to_string().contains("not empty"), "{error}");
+    let mut again = Writer::new(&path).replace(true);
+    again.begin(&session()).expect("replaced");
+    again.finish().expect("finished");
+
+    std::fs::write(path.join("000001/notes.txt"), "mine").expect("written");
+    let error = Writer::new(&path).replace(true).begin(&session());
+    let error = error.expect_err("not ours").to_string();
+    assert!(error.contains("notes.txt"), "{error}");
+    assert!(path.join("meta.json").exists(), "nothing was removed");
+}
+
+#[test]
+fn a_newer_schema_is_refused_by_name_and_what_a_newer_writer_added_is_skipped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("newer.lineage");
+    let mut dice = Dice::new(7);
+    // Two lines of JSON among the facts, one of which becomes a kind of event that is not known.
+    let known = Observation::live(dice.event(21));
+    let entries = [
+        Entry::Observation(Observation::live(dice.event(15))),
+        Entry::Observation(known.clone()),
+    ];
+    write(&path, &entries, u64::MAX);
+    let mut newer = files(&path);
+    let meta = String::from_utf8(newer["meta.json"].clone()).expect("text");
+    newer.insert(
+        "meta.json".to_owned(),
+        meta.replace("\"schema\": 1", "\"schema\": 2").into_bytes(),
+    );
+    let refused = Reader::in_memory(newer).expect_err("newer");
+    assert!(
+        matches!(&refused.kind, ReadErrorKind::NewerSchema { schema: 2, writer } if writer.starts_with("lineage-arrow")),
+        "{refused}"
+    );
+
+    let mut added = files(&path);
+    let journal = String::from_utf8(added["000001/batches.jsonl"].clone()).expect("text");
+    // A table that a newer writer has, with an entry in it.
+    let journal = journal
+        .replace("\"tables\":{", "\"tables\":{\"clusters\":{\"rows\":3,\"bytes\":64},")
+        .replace("\"observations\":2", "\"observations\":5");
+    added.insert("000001/batches.jsonl".to_owned(), journal.into_bytes());
+    let mut reader = Reader::in_memory(added).expect("readable");
+    let entries: Vec<Entry> = reader.by_ref().map(|entry| entry.expect("fine")).collect();
+    assert_eq!(entries.len(), 4, "header, two entries, end");
+    assert_eq!(reader.summary().unknown["clusters"], 3);
+    assert!(!reader.summary().is_complete());
+}
+
+/// A directory of schema 1 as the first version wrote it, and its entries as JSON: later versions read it
+/// alike. `LINEAGE_WRITE_FIXTURE` writes both anew, which only a new schema may ask for.
+#[test]
+fn the_first_versions_directory_is_read_as_it_was() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schema_1.lineage");
+    if std::env::var_os("LINEAGE_WRITE_FIXTURE").is_some() {
+        let mut writer = Writer::new(&path).replace(true);
+        writer.begin(&session()).expect("begun");
+        fixture().iter().for_each(|entry| give(&mut writer, entry));
+        writer.finish().expect("finished");
+        let lines: Vec<String> = fixture().iter().map(text_of).collect();
+        let json = lines.join("\n") + "\n";
+        std::fs::write(path.with_extension("jsonl"), json).expect("written");
+    }
+    let (found, complete) = read(&path);
+    let json = std::fs::read_to_string(path.with_extension("jsonl")).expect("there");
+    let text: Vec<String> = found.iter().map(text_of).collect();
+    assert_eq!(text, json.lines().collect::<Vec<_>>());
+    assert!(complete);
+}
+
+/// An entry as its line of the JSON-lines ledger, less the line's own key.
+fn text_of(entry: &Entry) -> String {
+    match entry {
+        Entry::Observation(of) => serde_json::to_string(of),
+        Entry::Row(of) => serde_json::to_string(of),
+        Entry::Fault(of) => serde_json::to_string(of),
+        _ => Ok(String::new()),
+    }
+    .expect("JSON")
+}
+
+fn fixture() -> Vec<Entry> {
+    let mut dice = Dice::new(8);
+    let mut entries: Vec<Entry> = (0..KINDS)
+        .map(|kind| Entry::Observation(Observation::live(dice.event(kind))))
+        .filter(|entry| text_of(entry).len() < 10_000)
+        .collect();
+    entries.extend((0..3).map(|_| Entry::Row(dice.row())));
+    entries.push(Entry::Fault(dice.fault()));
+    entries
+}
+
+#[test]
+fn nothing_is_known_of_an_event_only_by_its_place() {
+    // The tables hold the order of entries among each other, which is that of the stream.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("order.lineage");
+    let mut dice = Dice::new(9);
+    let entries: Vec<Entry> = [20, 13, 20, 5, 13, 2]
+        .into_iter()
+        .map(|kind| Entry::Observation(Observation::live(dice.event(kind))))
+        .collect();
+    write(&path, &entries, u64::MAX);
+    let (found, _) = read(&path);
+    let kinds: Vec<Option<usize>> = found
+        .iter()
+        .map(|entry| match entry {
+            Entry::Observation(Observation { event, .. }) => kind(event),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kinds, [20, 13, 20, 5, 13, 2].map(Some));
+    let is_declared = |entry: &Entry| {
+        matches!(entry, Entry::Observation(of) if matches!(of.event, Event::Declared(_)))
+    };
+    assert!(is_declared(&found[5]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn any_entries_come_back_in_their_order(seed in any::<u64>(), many in 0..200_usize, segment in 1..100_000_u64) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("any.lineage");
+        let mut dice = Dice::new(seed);
+        let entries: Vec<Entry> = (0..many).map(|_| dice.entry()).collect();
+        write(&path, &entries, segment);
+        let (found, complete) = read(&path);
+        prop_assert_eq!(found, entries);
+        prop_assert!(complete);
+    }
+}
