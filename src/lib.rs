@@ -40,6 +40,7 @@
 //! * `crossbeam-channel`, `flume`: `send_carried` on the senders of these crates.
 //! * `jsonl`: the JSON-lines ledger.
 //! * `cudarc`: capture and replay of cudarc's graphs under epochs, from `lineage-cudarc`: the module `cudarc`.
+//! * `arrow`: the run directory, from `lineage-arrow`: the module `arrow`.
 //! * `otlp`: export to an OpenTelemetry collector, from `lineage-otlp`: the module `otlp`.
 
 pub use lineage_core as core;
@@ -71,6 +72,11 @@ pub use lineage_cupti::Cupti;
 #[cfg(feature = "cudarc")]
 #[doc(inline)]
 pub use lineage_cudarc as cudarc;
+
+/// The run directory: Arrow IPC streams that are appended while the server runs.
+#[cfg(feature = "arrow")]
+#[doc(inline)]
+pub use lineage_arrow as arrow;
 
 /// Export to an OpenTelemetry collector.
 #[cfg(feature = "otlp")]

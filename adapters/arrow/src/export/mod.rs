@@ -20,7 +20,7 @@ pub use self::sqlite::Sqlite;
 
 use crate::column::{Column, Kind};
 use crate::frame::{Cells, Frame};
-use crate::limits::{BATCH_ROWS, BATCH_TEXT_BYTES};
+use crate::limits::BATCH_TEXT_BYTES;
 use crate::names::Names;
 use crate::tables::{Given, Table, put};
 
@@ -85,10 +85,12 @@ struct Gather {
     scratch: String,
     order: u64,
     counts: Counts,
+    /// Rows of a table that are given away together.
+    rows: usize,
 }
 
 impl Gather {
-    fn new() -> Self {
+    fn of_rows(rows: usize) -> Self {
         let frames = Table::ALL.into_iter();
         Self {
             frames: frames.map(|table| Frame::new(table.columns())).collect(),
@@ -96,6 +98,7 @@ impl Gather {
             scratch: String::new(),
             order: 0,
             counts: Counts::default(),
+            rows,
         }
     }
 
@@ -125,7 +128,7 @@ impl Gather {
         };
         let frame = &self.frames[table as usize];
         let (_, name_bytes) = self.names.new_names();
-        let full = frame.rows >= BATCH_ROWS
+        let full = frame.rows >= self.rows
             || frame.text_bytes >= BATCH_TEXT_BYTES
             || name_bytes >= BATCH_TEXT_BYTES;
         if full { self.flush(backend) } else { Ok(()) }

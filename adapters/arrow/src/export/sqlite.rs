@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::{Backend, Cell, ExportError, Gather, Rows};
+use crate::limits::BATCH_ROWS;
 use crate::tables::Table;
 
 /// An SQLite database with a table for each table of the run directory.
@@ -43,7 +44,7 @@ impl Sqlite {
             .execute_batch(&statements)
             .map_err(ExportError::new)?;
         Ok(Self {
-            gather: Gather::new(),
+            gather: Gather::of_rows(BATCH_ROWS),
             database: Database(connection),
         })
     }
