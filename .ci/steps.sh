@@ -63,7 +63,7 @@ step_features() {
     cargo hack clippy --locked --feature-powerset -p lineage-core -p lineage-tokio -p lineage-cupti -p lineage-rayon -p lineage-tower \
         -p lineage-validator -- -D warnings
     # The facade's features only name those of the others, and each doubles the number of sets.
-    cargo hack clippy --locked --each-feature -p launch-lineage -p lineage-cudarc -p lineage-otlp -- -D warnings
+    cargo hack clippy --locked --each-feature -p launch-lineage -p lineage-arrow -p lineage-cudarc -p lineage-otlp -- -D warnings
     # Hooks of tokio's that it does not promise: for finding lost epochs only.
     RUSTFLAGS="--cfg tokio_unstable" cargo test -p lineage-tokio --test a_raw_spawn_is_found_by_tokios_own_hooks --locked \
         --target-dir "$work/unstable"
@@ -151,6 +151,11 @@ step_descheduling() {
 }
 
 step_million() { cargo run --release -p lineage-sim --example a_million_launches --locked; }
+
+step_kills() {
+    LINEAGE_KILLS=50 cargo test --release -p lineage-arrow --test a_damaged_run_directory_is_read_as_far_as_it_goes --locked -- \
+        --nocapture killed_at_any_moment
+}
 
 step_consumers() { LINEAGE_SIM_CONSUMERS=1 cargo test -p lineage-sim --test consumers --locked -- --nocapture; }
 

@@ -51,6 +51,11 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
+    /// The ledger's name in that folder: one that ends in .lineage is a run directory, which can be read
+    /// while the server runs, any other one is JSON lines
+    #[arg(long, default_value = "ledger.jsonl", value_name = "NAME")]
+    pub ledger: PathBuf,
+
     /// Write the summary as JSON as well
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -116,8 +116,12 @@ impl<'a> Setting<'a> {
             self.unrecorded(&questions, &progress)?;
         }
 
-        let ledger = self.out.join("ledger.jsonl");
-        let comparison = self.out.join("comparison.jsonl");
+        let ledger = self.out.join(&self.options.ledger);
+        let comparison = if is_run_directory(&ledger) {
+            self.out.join("comparison.lineage")
+        } else {
+            self.out.join("comparison.jsonl")
+        };
         let mut rates = Rates::default();
         let mut recorded = Vec::new();
         for on in arms {
@@ -142,13 +146,17 @@ impl<'a> Setting<'a> {
         }
         progress.finish_and_clear();
         // Written so that every run with lineage on does the same work; there is none after one run.
-        let _ = std::fs::remove_file(comparison);
+        let _ = if is_run_directory(&comparison) {
+            std::fs::remove_dir_all(comparison)
+        } else {
+            std::fs::remove_file(comparison)
+        };
         Ok(Summary::new(self.gpu, ledger, recorded, rates))
     }
 
     /// Serves until Ctrl-C.
     fn serve(self) -> Result<Summary, CannotRun> {
-        let ledger = self.out.join("ledger.jsonl");
+        let ledger = self.out.join(&self.options.ledger);
         let recorded = vec![self.recorded(&ledger, true, None)?];
         Ok(Summary::new(self.gpu, ledger, recorded, Rates::default()))
     }
@@ -174,18 +182,22 @@ impl<'a> Setting<'a> {
         if let Some(simulated) = &self.gpu.simulated {
             simulated.clear_truth();
         }
-        let file = File::create(ledger).map_err(|error| {
-            CannotRun::new(
-                format!("{} cannot be written: {error}", ledger.display()),
-                "name another folder with --out",
-            )
-        })?;
         let mut builder = Lineage::builder()
             .service("inference_server")
             .device(self.gpu.cupti())
-            .sink(Writer::new(file))
             .ring_capacity(RING)
             .keep_in_memory(KEEP);
+        builder = if is_run_directory(ledger) {
+            builder.sink(lineage_arrow::Writer::new(ledger).replace(true))
+        } else {
+            let file = File::create(ledger).map_err(|error| {
+                CannotRun::new(
+                    format!("{} cannot be written: {error}", ledger.display()),
+                    "name another folder with --out",
+                )
+            })?;
+            builder.sink(Writer::new(file))
+        };
         let mut exported = None;
         if export && let Some((otlp, told)) = otlp::sink(self.options)? {
             builder = builder.sink(otlp);
@@ -297,4 +309,11 @@ fn progress_bar(requests: usize) -> ProgressBar {
         bar.set_style(style.progress_chars("━━─"));
     }
     bar
+}
+
+/// Whether a ledger of this name is a run directory, rather than JSON lines.
+fn is_run_directory(ledger: &Path) -> bool {
+    ledger
+        .extension()
+        .is_some_and(|of| of == lineage_arrow::EXTENSION)
 }

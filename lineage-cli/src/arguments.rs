@@ -38,6 +38,9 @@ pub(crate) enum Command {
     /// Say what work takes longer in one recording than in another, and for which reasons
     #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
     Compare(Compare),
+    /// Write a ledger in another form: JSON lines, a run directory, SQLite or Parquet tables
+    #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
+    Convert(Convert),
     /// Say what works on this machine, what recordings made here will not know, and how to get it
     #[command(
         after_help = "exit codes: 0 device evidence can be recorded here, 1 it cannot, 2 bad use"
@@ -91,7 +94,8 @@ pub(crate) enum Described {
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// JSON-lines ledgers, SQLite exports of Nsight Systems, Kineto traces (JSON, plain or gzipped)
+    /// Ledgers (JSON lines, or run directories NAME.lineage), SQLite exports of Nsight Systems, Kineto
+    /// traces (JSON, plain or gzipped)
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -154,7 +158,8 @@ pub(crate) enum EpochSource {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// JSON-lines ledgers, SQLite exports of Nsight Systems, Kineto traces (JSON, plain or gzipped)
+    /// Ledgers (JSON lines, or run directories NAME.lineage), SQLite exports of Nsight Systems, Kineto
+    /// traces (JSON, plain or gzipped)
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -165,7 +170,8 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 pub(crate) struct Diagnose {
-    /// JSON-lines ledgers, SQLite exports of Nsight Systems, Kineto traces (JSON, plain or gzipped)
+    /// Ledgers (JSON lines, or run directories NAME.lineage), SQLite exports of Nsight Systems, Kineto
+    /// traces (JSON, plain or gzipped)
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -292,6 +298,16 @@ fn time_ns(text: &str) -> Result<u64, String> {
         Some(ns) if (0.0..=9e15).contains(&ns) => Ok(ns.round() as u64),
         _ => Err(wrong()),
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Convert {
+    /// A JSON-lines ledger, a run directory (NAME.lineage), or a folder of several processes'
+    pub(crate) from: PathBuf,
+
+    /// What to write, which must not be there; by the end of its name: .jsonl, .lineage, .sqlite
+    /// (one table each for launches, operations, calls, …) or .parquet (a folder with a file each)
+    pub(crate) to: PathBuf,
 }
 
 #[derive(Debug, Args)]

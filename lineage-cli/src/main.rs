@@ -4,6 +4,7 @@
 
 mod arguments;
 mod compare;
+mod convert;
 mod diagnose;
 mod doctor;
 mod explain;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Diagnose(diagnose) => diagnose::run(&diagnose, &mut terminal),
         Command::Service(service) => service::run(&service, &mut terminal),
         Command::Compare(compare) => compare::run(&compare, &mut terminal),
+        Command::Convert(convert) => convert::run(&convert, &mut terminal),
         Command::Doctor(doctor) => doctor::run(&doctor, &mut terminal),
         Command::Lab(lab) => lab::run(&lab, &mut terminal),
         Command::Explain(explain) => explain::run(&explain, &mut terminal),

@@ -44,8 +44,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         entry?;
         read += 1;
     }
-    let (many, ns) = (entries.len(), wrote.as_nanos() / entries.len().max(1) as u128);
-    println!("{many} entries written, {ns} ns each; {read} read in {:?}", began.elapsed());
+    let (many, ns) = (
+        entries.len(),
+        wrote.as_nanos() / entries.len().max(1) as u128,
+    );
+    println!(
+        "{many} entries written, {ns} ns each; {read} read in {:?}",
+        began.elapsed()
+    );
     let mut all = 0;
     for table in Table::ALL {
         let file = Path::new(&to).join(format!("000001/{}.arrows", table.name()));
@@ -53,8 +59,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         all += bytes;
         println!("{:>14} {bytes:>10} bytes", table.name());
     }
-    println!("{:>14} {all:>10} bytes; JSON lines {}", "all", std::fs::metadata(&from)?.len());
-    let rows = entries.iter().filter(|of| matches!(of, Entry::Row(_))).count();
+    println!(
+        "{:>14} {all:>10} bytes; JSON lines {}",
+        "all",
+        std::fs::metadata(&from)?.len()
+    );
+    let rows = entries
+        .iter()
+        .filter(|of| matches!(of, Entry::Row(_)))
+        .count();
     println!("{rows} rows");
     Ok(())
 }

@@ -118,5 +118,8 @@ pub(crate) fn arrow_schema(table: &str, columns: &[Column]) -> Schema {
             }
         })
         .collect();
-    Schema::new_with_metadata(fields, HashMap::from([(TABLE_KEY.to_owned(), table.to_owned())]))
+    Schema::new_with_metadata(
+        fields,
+        HashMap::from([(TABLE_KEY.to_owned(), table.to_owned())]),
+    )
 }

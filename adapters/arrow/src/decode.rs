@@ -109,7 +109,9 @@ fn verified(header: &Aligned) -> Result<Message<'_>, Undecodable> {
 }
 
 fn schema_of(schema: Schema<'_>, columns: &[Column]) -> Result<Vec<OnDisk>, Undecodable> {
-    let fields = schema.fields().ok_or_else(|| bad("a schema has no fields"))?;
+    let fields = schema
+        .fields()
+        .ok_or_else(|| bad("a schema has no fields"))?;
     if fields.len() > MAX_COLUMNS {
         return Err(bad(format!("a table has over {MAX_COLUMNS} columns")));
     }
@@ -315,7 +317,8 @@ fn valid<'a>(
 }
 
 fn bit(bits: &[u8], at: usize) -> bool {
-    bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+    bits.get(at / 8)
+        .is_some_and(|byte| byte >> (at % 8) & 1 == 1)
 }
 
 fn numbers<'a>(

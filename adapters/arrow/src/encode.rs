@@ -120,4 +120,3 @@ fn text_array(texts: &Texts) -> ArrayRef {
         Err(_) => Arc::new(StringArray::new_null(texts.ends.len())),
     }
 }
-

@@ -71,7 +71,8 @@ impl Texts {
             0 => 0,
             _ => *self.ends.get(row - 1)?,
         };
-        self.bytes.get(start as usize..*self.ends.get(row)? as usize)
+        self.bytes
+            .get(start as usize..*self.ends.get(row)? as usize)
     }
 
     fn truncate(&mut self, rows: usize) {
@@ -203,7 +204,10 @@ mod tests {
         texts.push(None);
         texts.push(Some("c"));
         texts.truncate(2);
-        assert_eq!((texts.get(0), texts.get(1), texts.get(2)), (Some("ab"), None, None));
+        assert_eq!(
+            (texts.get(0), texts.get(1), texts.get(2)),
+            (Some("ab"), None, None)
+        );
         assert_eq!(texts.bytes, "ab");
     }
 }

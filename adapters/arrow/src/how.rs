@@ -84,7 +84,11 @@ pub(crate) fn upper_bounds(stages: &[Evidence; 9]) -> Option<String> {
 /// The upper bounds from their text; `None` if it is not of that form.
 pub(crate) fn read_upper_bounds(text: Option<&str>) -> Option<[Option<HostNanos>; 9]> {
     let mut bounds = [None; 9];
-    for part in text.unwrap_or_default().split(' ').filter(|part| !part.is_empty()) {
+    for part in text
+        .unwrap_or_default()
+        .split(' ')
+        .filter(|part| !part.is_empty())
+    {
         let (at, ns) = part.split_once('=')?;
         *bounds.get_mut(at.parse::<usize>().ok()?)? = Some(HostNanos(ns.parse().ok()?));
     }

@@ -8,13 +8,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lineage_core::id::{
-    Attribution, HostNanos, LaunchEpoch, PackedEpoch, TaskId, ThreadKey,
-};
+use lineage_core::id::{Attribution, HostNanos, LaunchEpoch, PackedEpoch, TaskId, ThreadKey};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::de::value::{Error as TextError, StrDeserializer};
 use serde::de::IntoDeserializer;
+use serde::de::value::{Error as TextError, StrDeserializer};
 
 use crate::column::{Column, Kind};
 use crate::frame::{Cells, Frame};
@@ -204,11 +202,7 @@ pub(crate) struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    pub(crate) fn new(
-        frame: &'a mut Frame,
-        names: &'a mut Names,
-        scratch: &'a mut String,
-    ) -> Self {
+    pub(crate) fn new(frame: &'a mut Frame, names: &'a mut Names, scratch: &'a mut String) -> Self {
         Self {
             frame,
             names,

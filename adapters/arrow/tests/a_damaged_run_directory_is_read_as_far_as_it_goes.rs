@@ -112,7 +112,8 @@ fn any_byte_may_be_changed_and_nothing_panics() {
             changed.get_mut(file).expect("there")[at] ^= (dice.roll() as u8).max(1);
             tried += 1;
             noticed += u64::from(
-                read(changed).is_none_or(|(_, errors, summary)| errors > 0 || !summary.is_complete()),
+                read(changed)
+                    .is_none_or(|(_, errors, summary)| errors > 0 || !summary.is_complete()),
             );
         }
     }
@@ -130,7 +131,10 @@ fn what_no_writer_writes_is_refused_without_taking_memory_for_it() {
     let one = |text: &str| Files::from([("meta.json".to_owned(), text.as_bytes().to_vec())]);
     for text in ["", "{}", "[1]", "{\"lineage_directory\":{\"schema\":0}}"] {
         let kind = refused(one(text));
-        assert!(matches!(kind, ReadErrorKind::NotARunDirectory { .. }), "{text}");
+        assert!(
+            matches!(kind, ReadErrorKind::NotARunDirectory { .. }),
+            "{text}"
+        );
     }
     let long = format!("{{\"x\":\"{}\"}}", "y".repeat(100_000));
     assert!(matches!(
@@ -152,7 +156,10 @@ fn what_no_writer_writes_is_refused_without_taking_memory_for_it() {
     let huge = b"\"bytes\":18446744073709551615";
     let text = String::from_utf8_lossy(&whole[journal]).into_owned();
     let start = text.find("\"bytes\":").expect("there");
-    let digits = text[start + 8..].bytes().take_while(u8::is_ascii_digit).count();
+    let digits = text[start + 8..]
+        .bytes()
+        .take_while(u8::is_ascii_digit)
+        .count();
     let (_, errors, _) = change(journal, text[start..start + 8 + digits].as_bytes(), huge);
     assert!(errors > 0);
     let (_, errors, _) = change(journal, b"{\"batch\"", b"[[[[[[[[\"batch\"");
@@ -201,7 +208,10 @@ fn a_full_disk_costs_what_came_meanwhile_and_says_so() {
     let mut scope = || Observation::live(dice.event(12));
     let given: Vec<Observation> = (0..20_000).map(|_| scope()).collect();
     let error = writer.observations(&given).expect_err("cannot be written");
-    assert!(error.to_string().contains("entries were not written"), "{error}");
+    assert!(
+        error.to_string().contains("entries were not written"),
+        "{error}"
+    );
     writer.finish().expect("finished");
 
     let mut reader = Reader::open(&path).expect("a run directory");

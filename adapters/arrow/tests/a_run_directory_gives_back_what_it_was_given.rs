@@ -53,7 +53,11 @@ fn every_kind_of_entry_comes_back_with_any_values() {
     }
     write(&path, &entries, u64::MAX);
     let (found, complete) = read(&path);
-    assert!(found == entries, "first difference: {:?}", difference(&found, &entries));
+    assert!(
+        found == entries,
+        "first difference: {:?}",
+        difference(&found, &entries)
+    );
     assert!(complete);
     for table in Table::ALL {
         let file = path.join(format!("000001/{}.arrows", table.name()));
@@ -61,7 +65,10 @@ fn every_kind_of_entry_comes_back_with_any_values() {
     }
 }
 
-fn difference<'a>(found: &'a [Entry], expected: &'a [Entry]) -> Option<(usize, &'a Entry, &'a Entry)> {
+fn difference<'a>(
+    found: &'a [Entry],
+    expected: &'a [Entry],
+) -> Option<(usize, &'a Entry, &'a Entry)> {
     let mut pairs = found.iter().zip(expected).enumerate();
     pairs
         .find(|(_, (found, expected))| found != expected)
@@ -81,7 +88,10 @@ fn batches_follow_each_other_in_segments_of_the_size_that_was_asked_for() {
     let (found, complete) = read(&path);
     assert!(found == entries && complete);
     let segments = std::fs::read_dir(&path).expect("there").count() - 1;
-    assert!(segments >= 3, "each batch fills a segment of one byte: {segments}");
+    assert!(
+        segments >= 3,
+        "each batch fills a segment of one byte: {segments}"
+    );
 }
 
 #[test]
@@ -112,7 +122,10 @@ fn the_oldest_segments_make_room_and_are_counted() {
     let removed = reader.summary().removed;
     assert!(removed.segments > 0 && removed.entries > 0);
     assert_eq!(found.len() as u64 + removed.entries, 60_000);
-    assert!(found == last[last.len() - found.len()..], "the newest are kept");
+    assert!(
+        found == last[last.len() - found.len()..],
+        "the newest are kept"
+    );
     assert!(!reader.summary().is_complete());
     assert!(reader.summary().notes()[0].contains("removed"));
 }
@@ -140,7 +153,11 @@ fn several_processes_directories_are_read_as_one() {
             _ => None,
         })
         .collect();
-    assert_eq!(processes, [0, 2, 3, 4], "no process of one is one of the other's");
+    assert_eq!(
+        processes,
+        [0, 2, 3, 4],
+        "no process of one is one of the other's"
+    );
     assert!(complete);
 }
 
@@ -237,7 +254,10 @@ fn a_newer_schema_is_refused_by_name_and_what_a_newer_writer_added_is_skipped() 
     let journal = String::from_utf8(added["000001/batches.jsonl"].clone()).expect("text");
     // A table that a newer writer has, with an entry in it.
     let journal = journal
-        .replace("\"tables\":{", "\"tables\":{\"clusters\":{\"rows\":3,\"bytes\":64},")
+        .replace(
+            "\"tables\":{",
+            "\"tables\":{\"clusters\":{\"rows\":3,\"bytes\":64},",
+        )
         .replace("\"observations\":2", "\"observations\":5");
     added.insert("000001/batches.jsonl".to_owned(), journal.into_bytes());
     let mut reader = Reader::in_memory(added).expect("readable");
@@ -310,9 +330,7 @@ fn nothing_is_known_of_an_event_only_by_its_place() {
         })
         .collect();
     assert_eq!(kinds, [20, 13, 20, 5, 13, 2].map(Some));
-    let is_declared = |entry: &Entry| {
-        matches!(entry, Entry::Observation(of) if matches!(of.event, Event::Declared(_)))
-    };
+    let is_declared = |entry: &Entry| matches!(entry, Entry::Observation(of) if matches!(of.event, Event::Declared(_)));
     assert!(is_declared(&found[5]));
 }
 

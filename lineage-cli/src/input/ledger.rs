@@ -1,4 +1,4 @@
-//! Ledgers of lineage's own.
+//! Ledgers of lineage's own, as JSON lines or as run directories.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -14,6 +14,12 @@ use super::{Progress, Refusal};
 pub(crate) struct Read {
     pub(crate) header: Header,
     pub(crate) summary: ReadSummary,
+    /// Of a run directory: what a person should know of how it was read.
+    pub(crate) notes: Vec<String>,
+    /// Of a run directory: entries that its writer removed to keep within the size it was given.
+    pub(crate) removed: u64,
+    /// Whether it is a run directory, or several.
+    pub(crate) directory: bool,
 }
 
 /// A ledger in memory.
@@ -24,9 +30,12 @@ pub(crate) struct Ledger {
     pub(crate) faults: Vec<LooseFault>,
 }
 
-/// Reads a ledger, entry by entry. The first bad line is refused: what a damaged file lacks would
-/// show as faults.
+/// Reads a ledger, entry by entry. The first bad line or batch is refused: what a damaged file lacks
+/// would show as faults.
 pub(crate) fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Refusal> {
+    if path.is_dir() {
+        return read_directory(path, each);
+    }
     let open = |source| Refusal::Open {
         file: path.to_owned(),
         source,
@@ -51,7 +60,56 @@ pub(crate) fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Ref
     Ok(Read {
         header,
         summary: reader.summary().clone(),
+        notes: Vec::new(),
+        removed: 0,
+        directory: false,
     })
+}
+
+/// Reads a run directory, or those in a folder as one.
+fn read_directory(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Refusal> {
+    let mut reader = lineage_arrow::Reader::open(path).map_err(Refusal::RunDirectory)?;
+    let header = reader.header();
+    for entry in &mut reader {
+        match entry.map_err(Refusal::RunDirectory)? {
+            Entry::Header(_) => {}
+            entry => each(entry),
+        }
+    }
+    let met = reader.summary();
+    let mut summary = ReadSummary::default();
+    summary.read = met.read;
+    summary.unknown_kinds = met.unknown.clone();
+    summary.last_line_truncated = met.cut_short > 0;
+    summary.ended = met.not_ended == 0;
+    summary.not_written = met.not_written;
+    summary.bytes = met.bytes;
+    Ok(Read {
+        header,
+        summary,
+        notes: met.notes(),
+        removed: met.removed.entries,
+        directory: true,
+    })
+}
+
+/// Reads no more of a ledger than what it says of itself.
+pub(crate) fn header(path: &Path) -> Result<Header, Refusal> {
+    if path.is_dir() {
+        let reader = lineage_arrow::Reader::open(path).map_err(Refusal::RunDirectory)?;
+        return Ok(reader.header());
+    }
+    let file = File::open(path).map_err(|source| Refusal::Open {
+        file: path.to_owned(),
+        source,
+    })?;
+    match Reader::new(BufReader::new(file)).next() {
+        Some(Ok(Entry::Header(header))) => Ok(header),
+        Some(Err(error)) => Err(Refusal::of(path, error)),
+        Some(Ok(_)) | None => Err(Refusal::Empty {
+            file: path.to_owned(),
+        }),
+    }
 }
 
 /// Reads a ledger into memory.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub(crate) use batches::Batches;
 pub(crate) use import::{Imported, import};
-pub(crate) use ledger::{Ledger, Read, load, read};
+pub(crate) use ledger::{Ledger, Read, header, load, read};
 pub(crate) use progress::Progress;
 pub(crate) use refusal::Refusal;
 pub(crate) use sniff::Format;
@@ -25,9 +25,13 @@ pub(crate) fn format(path: &Path) -> Result<Format, Refusal> {
     };
     let mut file = File::open(path).map_err(open)?;
     if file.metadata().map_err(open)?.is_dir() {
-        return Err(Refusal::Directory {
-            file: path.to_owned(),
-        });
+        return if is_run_directory(path) {
+            Ok(Format::Ledger)
+        } else {
+            Err(Refusal::Directory {
+                file: path.to_owned(),
+            })
+        };
     }
     match sniff::sniff(&mut file).map_err(open)? {
         Ok(format) => Ok(format),
@@ -39,4 +43,16 @@ pub(crate) fn format(path: &Path) -> Result<Format, Refusal> {
             looks_like: sniff::by_name(path).unwrap_or(looks_like),
         }),
     }
+}
+
+/// Whether this is a run directory, or a folder of some.
+fn is_run_directory(path: &Path) -> bool {
+    let meta = |path: &Path| path.join(lineage_arrow::META).is_file();
+    let inner = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut inner = inner.map(|entry| entry.path());
+    let named = |path: &Path| {
+        path.extension()
+            .is_some_and(|of| of == lineage_arrow::EXTENSION)
+    };
+    meta(path) || inner.any(|path| named(&path) && meta(&path))
 }

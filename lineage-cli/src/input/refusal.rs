@@ -17,7 +17,10 @@ pub(crate) enum Refusal {
         #[source]
         source: io::Error,
     },
-    #[error("{}: is a directory; name the ledger file in it", printable_path(file))]
+    #[error(
+        "{}: is a directory, and no run directory (`NAME.lineage`) or folder of some; name the ledger file in it",
+        printable_path(file)
+    )]
     Directory { file: PathBuf },
     #[error(
         "{}: the file is empty: was its session shut down, or given a ledger as a sink?",
@@ -25,7 +28,7 @@ pub(crate) enum Refusal {
     )]
     Empty { file: PathBuf },
     #[error(
-        "{}: not a recording, but {looks_like}; `lineage` reads JSON-lines ledgers of schema {SCHEMA}, SQLite \
+        "{}: not a recording, but {looks_like}; `lineage` reads JSON-lines ledgers of schema {SCHEMA}, run directories, SQLite \
          exports of Nsight Systems, and Kineto's JSON, plain or gzipped",
         printable_path(file)
     )]
@@ -33,6 +36,8 @@ pub(crate) enum Refusal {
         file: PathBuf,
         looks_like: &'static str,
     },
+    #[error("{}{}", printable_text(&.0.to_string()), directory_remedy(&.0.kind))]
+    RunDirectory(#[source] lineage_arrow::ReadError),
     #[error("{}: {}", printable_path(file), printable_text(why))]
     Import { file: PathBuf, why: String },
     #[error(
@@ -56,6 +61,16 @@ pub(crate) enum Refusal {
         #[source]
         source: ReadError,
     },
+}
+
+/// What to do about a run directory that cannot be read.
+fn directory_remedy(kind: &lineage_arrow::ReadErrorKind) -> &'static str {
+    use lineage_arrow::ReadErrorKind as Kind;
+    match kind {
+        Kind::NewerSchema { .. } => "; use the `lineage` of that version or a later one",
+        Kind::Io(_) | Kind::NotARunDirectory { .. } => "",
+        _ => "; the directory was damaged or edited after it was written: copy it again",
+    }
 }
 
 /// What to do about a bad line.

@@ -81,7 +81,7 @@ fn ledger(file: &Path, ledger: Ledger, options: Options) -> Examined {
         rows,
         faults,
     } = ledger;
-    let missing = read.summary.skipped() + read.summary.not_written;
+    let missing = read.summary.skipped() + read.summary.not_written + read.removed;
     let options = options.evicted_observations(missing);
     // A ledger of observations alone, as an importer writes it, concludes nothing.
     let concluded = !(rows.is_empty() && faults.is_empty());

@@ -106,6 +106,9 @@ fn ledger_head(read: &Read, width: usize) -> String {
 
 /// What a person should know of how a ledger was read.
 pub(crate) fn ledger_notes(read: &Read) -> Vec<String> {
+    if read.directory {
+        return read.notes.clone();
+    }
     let summary = &read.summary;
     let mut notes = Vec::new();
     if summary.last_line_truncated {

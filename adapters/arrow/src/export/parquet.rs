@@ -78,10 +78,7 @@ fn schema(table: Table) -> Result<TypePtr, ParquetError> {
         let (physical, logical) = match column.kind {
             Kind::Bool => (PhysicalType::BOOLEAN, None),
             Kind::Name | Kind::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
-            Kind::U32 | Kind::U64 => (
-                PhysicalType::INT64,
-                Some(LogicalType::integer(64, false)),
-            ),
+            Kind::U32 | Kind::U64 => (PhysicalType::INT64, Some(LogicalType::integer(64, false))),
         };
         Type::primitive_type_builder(column.name, physical)
             .with_repetition(Repetition::OPTIONAL)

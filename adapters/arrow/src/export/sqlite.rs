@@ -31,8 +31,12 @@ impl Sqlite {
             return Err(ExportError::new("there is such a file already"));
         }
         let connection = Connection::open(path).map_err(ExportError::new)?;
-        let mut statements = String::from("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;");
-        for table in Table::ALL.into_iter().filter(|table| *table != Table::Names) {
+        let mut statements =
+            String::from("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;");
+        for table in Table::ALL
+            .into_iter()
+            .filter(|table| *table != Table::Names)
+        {
             let columns: Vec<String> = table
                 .columns()
                 .iter()
@@ -82,7 +86,7 @@ impl Backend for Database {
         let columns = table.columns();
         let marks = vec!["?"; columns.len()].join(", ");
         let insert = format!("INSERT INTO {} VALUES ({marks})", table.name());
-        let mut insert = self.0.prepare_cached(&insert).map_err(ExportError::new)?;
+        let mut insert = self.0.prepare(&insert).map_err(ExportError::new)?;
         for row in 0..rows.len() {
             let cells = columns.iter().enumerate();
             let cells = cells.map(|(at, column)| match rows.cell(*column, at, row) {

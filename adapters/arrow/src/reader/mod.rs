@@ -78,9 +78,7 @@ impl Reader {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_all<P: AsRef<Path>>(
-        paths: impl IntoIterator<Item = P>,
-    ) -> Result<Self, ReadError> {
+    pub fn open_all<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self, ReadError> {
         let mut places = Vec::new();
         for path in paths {
             let path = path.as_ref();
@@ -256,8 +254,7 @@ impl Reader {
                 Some(Err((table, row, bad))) => {
                     open.errors += 1;
                     let file = table_file(table.name());
-                    let place =
-                        format!("{}/{}/{file}", open.place.name(), segment_name(segment));
+                    let place = format!("{}/{}/{file}", open.place.name(), segment_name(segment));
                     let why = bad.to_string();
                     let kind = ReadErrorKind::Row { batch, row, why };
                     return Some(Err(self.error(place, kind)));

@@ -11,9 +11,7 @@ use super::place::Place;
 use crate::decode::Decoder;
 use crate::frame::{Cells, Frame};
 use crate::journal::{Batch, Line};
-use crate::limits::{
-    JOURNAL, MAX_BATCH_BYTES, MAX_BATCH_ROWS, MAX_LINE, segment_name, table_file,
-};
+use crate::limits::{JOURNAL, MAX_BATCH_BYTES, MAX_BATCH_ROWS, MAX_LINE, segment_name, table_file};
 use crate::names::{MAX_NAME_BYTES, MAX_NAMES};
 use crate::port::Bad;
 use crate::tables::{Table, get, order_of};

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use lineage_core::id::{
-    Attribution, CorrelationId, HostNanos, ScopeToken, TaskId,
-};
+use lineage_core::id::{Attribution, CorrelationId, HostNanos, ScopeToken, TaskId};
 use lineage_core::observation::{
     ApiId, ApiRecord, Call, Event, ExternalRecord, OperationsDue, Scope,
 };

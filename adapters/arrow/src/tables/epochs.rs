@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lineage_core::id::{LaunchEpoch, TaskId, ThreadKey, W3cParent};
 use lineage_core::observation::{
-    Declared, Event, LinkKind, Linked, Mark, Marked, Parented, Retired, RetiredAs, Site, SpanLinked,
-    Stepped,
+    Declared, Event, LinkKind, Linked, Mark, Marked, Parented, Retired, RetiredAs, Site,
+    SpanLinked, Stepped,
 };
 
 use super::of_kind;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use lineage_core::evidence::{Evidence, Rule, Why};
 use lineage_core::fault::FaultCode;
-use lineage_core::id::{
-    Attribution, LaunchEpoch, ProcessOrdinal, UnwrappedCorrelationId,
-};
+use lineage_core::id::{Attribution, LaunchEpoch, ProcessOrdinal, UnwrappedCorrelationId};
 use lineage_core::row::{
     Binding, JoinSources, Row, RowCall, RowGraph, Stages, Template, TemplateNode, Unattributed,
 };
@@ -52,8 +50,11 @@ pub(super) fn row<P: Port>(
     let graph = graph(port, given.and_then(|of| of.graph))?;
     let sources = sources(port, given.map(|of| of.sources))?;
     let faults = faults(port, given.map(|of| of.faults.as_slice()))?;
-    let after_retirement =
-        port::bool(port, "after_retirement", given.map(|of| of.after_retirement))?;
+    let after_retirement = port::bool(
+        port,
+        "after_retirement",
+        given.map(|of| of.after_retirement),
+    )?;
     let supersedes = port::bool(port, "supersedes", given.map(|of| of.supersedes))?;
     Ok(Row {
         process: ProcessOrdinal(need("process", process)?),
@@ -79,9 +80,7 @@ fn binding<P: Port>(
     let (name, epochs): (Option<Arc<str>>, Epochs) = match given {
         None => (None, [None, None]),
         Some(Binding::Bound(epoch)) => (Some("bound".into()), [Some(epoch), None]),
-        Some(Binding::Disputed(one, other)) => {
-            (Some("disputed".into()), [Some(one), Some(other)])
-        }
+        Some(Binding::Disputed(one, other)) => (Some("disputed".into()), [Some(one), Some(other)]),
         Some(Binding::Lost) => (Some("lost".into()), [None, None]),
         Some(Binding::Unattributed(why)) => {
             let name = format!("unattributed:{}", variant_name(&why));
@@ -100,9 +99,7 @@ fn read_binding(name: Option<Arc<str>>, epochs: Epochs) -> Result<Binding, Bad> 
     let name = need("binding", name)?;
     Ok(match &*name {
         "bound" => Binding::Bound(need("epoch", epochs[0])?),
-        "disputed" => {
-            Binding::Disputed(need("epoch", epochs[0])?, need("other_epoch", epochs[1])?)
-        }
+        "disputed" => Binding::Disputed(need("epoch", epochs[0])?, need("other_epoch", epochs[1])?),
         "lost" => Binding::Lost,
         other => Binding::Unattributed(
             other
@@ -235,9 +232,10 @@ fn call<P: Port>(port: &mut P, given: Option<&RowCall>) -> Result<Option<RowCall
 fn template_of(template: Template) -> Option<(Arc<str>, Option<TemplateNode>)> {
     Some(match template {
         Template::Known(node) => ("known".into(), Some(node)),
-        Template::Inferred { node, rule } => {
-            (format!("inferred:{}", variant_name(&rule)).into(), Some(node))
-        }
+        Template::Inferred { node, rule } => (
+            format!("inferred:{}", variant_name(&rule)).into(),
+            Some(node),
+        ),
         Template::Unknown { why } => (format!("unknown:{}", variant_name(&why)).into(), None),
         _ => return None,
     })

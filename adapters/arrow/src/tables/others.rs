@@ -36,11 +36,7 @@ pub(super) fn fault<P: Port>(
     given: Option<&LooseFault>,
 ) -> Result<LooseFault, Bad> {
     let code = port.variant(Column::name("code"), given.map(|of| of.code))?;
-    let epoch = port::epoch(
-        port,
-        Column::delta("epoch"),
-        given.and_then(|of| of.epoch),
-    )?;
+    let epoch = port::epoch(port, Column::delta("epoch"), given.and_then(|of| of.epoch))?;
     let at = port::time(port, Column::delta("at_ns"), given.and_then(|of| of.at))?;
     let count = port.number(Column::u64("count"), given.map(|of| of.count))?;
     let detail = port.text(Column::text("detail"), given.map(|of| of.detail.as_str()))?;
@@ -108,7 +104,9 @@ pub(super) fn fact<P: Port>(port: &mut P, given: Option<Given<'_>>) -> Result<Op
 
 /// The event's kind in a line, or else the line's: `scheduler_session`, `row`.
 fn kind_of(line: &str) -> Option<&str> {
-    let (_, event) = line.split_once(r#""event":{""#).or_else(|| line.split_once('"'))?;
+    let (_, event) = line
+        .split_once(r#""event":{""#)
+        .or_else(|| line.split_once('"'))?;
     event.split('"').next()
 }
 

@@ -92,7 +92,10 @@ fn ours(path: &Path) -> Result<Vec<PathBuf>, CannotBegin> {
 }
 
 fn is_a_segments(name: &str) -> bool {
-    name == JOURNAL || Table::ALL.iter().any(|table| table_file(table.name()) == name)
+    name == JOURNAL
+        || Table::ALL
+            .iter()
+            .any(|table| table_file(table.name()) == name)
 }
 
 /// Removes a segment's files, then its folder, which fails if it holds anything else.

@@ -380,7 +380,9 @@ impl Sink for Writer {
                 Segment::create(&self.path, self.segments)
             }
         };
-        let ended = segment.and_then(|segment| segment.end(counts)).map_err(said);
+        let ended = segment
+            .and_then(|segment| segment.end(counts))
+            .map_err(said);
         self.meta.ended = Some(Ended {
             counts,
             totals: self.totals.take(),

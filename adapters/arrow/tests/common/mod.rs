@@ -534,10 +534,9 @@ impl Dice {
             }),
             binding: match self.below(4) {
                 0 => Binding::Bound(self.epoch()),
-                1 => Binding::Unattributed(self.of(&[
-                    Unattributed::Detached,
-                    Unattributed::NoEpochEvidence,
-                ])),
+                1 => Binding::Unattributed(
+                    self.of(&[Unattributed::Detached, Unattributed::NoEpochEvidence]),
+                ),
                 2 => Binding::Disputed(self.epoch(), self.epoch()),
                 _ => Binding::Lost,
             },
@@ -658,7 +657,11 @@ pub(crate) fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("readable").path();
-        let name = path.file_name().expect("named").to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .expect("named")
+            .to_string_lossy()
+            .into_owned();
         if path.is_dir() {
             for (inner, bytes) in files(&path) {
                 found.insert(format!("{name}/{inner}"), bytes);
