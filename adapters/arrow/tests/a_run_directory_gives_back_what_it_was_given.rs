@@ -334,6 +334,23 @@ fn nothing_is_known_of_an_event_only_by_its_place() {
     assert!(is_declared(&found[5]));
 }
 
+#[test]
+fn the_page_on_the_format_names_every_table_and_column() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run-directory.md");
+    let page = std::fs::read_to_string(page).expect("there");
+    for table in Table::ALL {
+        let name = format!("**{}**", table.name());
+        let described = page.split_once(&name).map(|(_, after)| after);
+        let described = described.unwrap_or_else(|| panic!("{name} is not described"));
+        let described = described.split("\n**").next().unwrap_or_default();
+        for column in table.columns().iter().map(|column| column.name) {
+            let all_have_it = ["order", "process"].contains(&column);
+            let said = described.contains(&format!("`{column}`"));
+            assert!(all_have_it || said, "{name}: `{column}` is not described");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 

@@ -62,7 +62,7 @@ impl Summary {
         if self.cut_short > 0 {
             notes.push(format!(
                 "the last batch was cut short{of}, and is left aside ({} bytes): its process was killed while it \
-                 wrote; everything before is here",
+                 wrote, or writes just now; everything before is here",
                 self.bytes_cut_short
             ));
         }
