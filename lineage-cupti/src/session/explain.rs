@@ -12,7 +12,7 @@ use lineage_core::source::Tier;
 
 use crate::order;
 use crate::sys::Library;
-use crate::sys::codes::{kind, launch_attribute, result};
+use crate::sys::codes::{domain, kind, launch_attribute, result};
 use crate::sys::layout::launch_config as at;
 
 /// Kinds of records, each of which may be missing.
@@ -83,17 +83,20 @@ pub(super) fn disable(library: &Library) {
     choose(library, false);
 }
 
-/// Chooses the calls that order work, or no longer; whether those of this version are.
+/// Chooses the calls that order work, or no longer; whether all that this version has are.
 fn choose(library: &Library, wanted: bool) -> bool {
     let Some(enable) = library.functions().activity_enable_driver_api else {
         return false;
     };
-    let mut any = false;
+    let (mut any, mut all) = (false, true);
     for function in order::functions() {
         // SAFETY: takes numbers. A function that this version does not know is refused.
-        any |= unsafe { enable(function.cbid, u8::from(wanted)) } == result::SUCCESS;
+        let chosen = unsafe { enable(function.cbid, u8::from(wanted)) } == result::SUCCESS;
+        any |= chosen;
+        // One that has a name can be called, and would order work unseen.
+        all &= chosen || super::callback_name(library, domain::DRIVER_API, function.cbid).is_none();
     }
-    any
+    any && all
 }
 
 /// What the attributes of a launch say of its order; `None` where the session does not ask.
