@@ -1,6 +1,7 @@
 //! Runs cells, each in a session of its own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cudarc::driver::DriverError;
@@ -12,6 +13,7 @@ use crate::baseline::Baselines;
 use crate::cell::{Cell, Shape};
 use crate::desk::Desk;
 use crate::gpu::Gpu;
+use crate::pace::{Come, Pace};
 use crate::score::{self, Score};
 use crate::worker::Worker;
 
@@ -19,6 +21,8 @@ use crate::worker::Worker;
 const SHUTDOWN: Duration = Duration::from_secs(60);
 /// Records in each thread's ring.
 const RING: usize = 1 << 15;
+/// How often CUPTI is asked for its buffers: often, since the workers wait for them.
+const FLUSH: Duration = Duration::from_millis(50);
 /// Observations and rows that are kept for the check.
 const KEEP: usize = 20_000_000;
 
@@ -37,15 +41,18 @@ pub struct Outcome {
 /// Runs one cell.
 pub fn run(gpu: &Gpu, cell: Cell) -> Outcome {
     gpu.simulated.clear_truth();
+    let pace = Arc::new(Pace::default());
     let lineage = Lineage::builder()
         .service("graph_matrix")
         .device(Cupti::new().library("libcupti.so"))
         .ring_capacity(RING)
         .keep_in_memory(KEEP)
+        .flush_every(FLUSH)
+        .sink(Come(Arc::clone(&pace)))
         .start()
         .expect("the session before was shut down");
     let desk = Desk::default();
-    let failed = work(gpu, cell, &desk);
+    let failed = work(gpu, cell, &desk, &pace);
     let report = lineage.shutdown(SHUTDOWN);
     let truth = gpu.simulated.truth();
     let noted = desk.noted();
@@ -89,7 +96,13 @@ pub fn run(gpu: &Gpu, cell: Cell) -> Outcome {
             !unexpected.is_empty(),
             format!("raised: {}", unexpected.join(", ")),
         ),
-        problem(dropped > 0, format!("{dropped} records were dropped")),
+        problem(
+            dropped > 0,
+            format!(
+                "{dropped} records were dropped: {:?}",
+                report.totals.dropped
+            ),
+        ),
         problem(panics > 0, format!("{panics} panics in the simulator")),
     ];
     drop(noted);
@@ -102,14 +115,14 @@ pub fn run(gpu: &Gpu, cell: Cell) -> Outcome {
 }
 
 /// Has the cell's workers do what it says, each on a thread of its own.
-fn work(gpu: &Gpu, cell: Cell, desk: &Desk) -> Option<DriverError> {
+fn work(gpu: &Gpu, cell: Cell, desk: &Desk, pace: &Pace) -> Option<DriverError> {
     let threads = match cell.shape {
         Shape::Threads(threads) => threads,
         Shape::One | Shape::Streams(_) => 1,
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
-            .map(|_| scope.spawn(|| Worker::new(cell, gpu, desk)?.run()))
+            .map(|_| scope.spawn(|| Worker::new(cell, gpu, desk, pace)?.run()))
             .collect();
         let ended = workers.into_iter().map(|worker| worker.join());
         let ended = ended.map(|ended| ended.expect("no worker panics"));

@@ -8,6 +8,7 @@ use launch_lineage::{Epoch, detached};
 use crate::cell::{Cell, Shape, Variation};
 use crate::desk::{Capture, Desk, Numbers};
 use crate::gpu::{Exec, Gpu, Graph};
+use crate::pace::Pace;
 
 /// How many captures a worker makes at most.
 const CAPTURES: usize = 8;
@@ -17,6 +18,7 @@ pub struct Worker<'a> {
     cell: Cell,
     gpu: &'a Gpu,
     desk: &'a Desk,
+    pace: &'a Pace,
     streams: Vec<Arc<CudaStream>>,
     /// A word for each capture, at which its kernels look.
     words: CudaSlice<u64>,
@@ -24,11 +26,18 @@ pub struct Worker<'a> {
     /// The capture epochs live as long as the worker, as those of a server's graphs do.
     epochs: Vec<Epoch>,
     replays: usize,
+    /// How many nodes of the graph run: those that are not disabled.
+    running: usize,
 }
 
 impl<'a> Worker<'a> {
     /// A worker that has done nothing yet.
-    pub fn new(cell: Cell, gpu: &'a Gpu, desk: &'a Desk) -> Result<Self, DriverError> {
+    pub fn new(
+        cell: Cell,
+        gpu: &'a Gpu,
+        desk: &'a Desk,
+        pace: &'a Pace,
+    ) -> Result<Self, DriverError> {
         gpu.bind()?;
         let streams = match cell.shape {
             Shape::Streams(streams) => streams,
@@ -44,11 +53,13 @@ impl<'a> Worker<'a> {
             cell,
             gpu,
             desk,
+            pace,
             streams,
             words,
             captures: Vec::new(),
             epochs: Vec::new(),
             replays: 0,
+            running: cell.nodes,
         })
     }
 
@@ -169,16 +180,24 @@ impl<'a> Worker<'a> {
         epoch
     }
 
-    fn enable_third(&self, exec: &Exec, graph: &Graph, enabled: bool) -> Result<(), DriverError> {
+    fn enable_third(
+        &mut self,
+        exec: &Exec,
+        graph: &Graph,
+        enabled: bool,
+    ) -> Result<(), DriverError> {
         for node in graph.nodes()?.into_iter().step_by(3) {
             exec.enable(node, enabled)?;
         }
+        let third = self.cell.nodes.div_ceil(3);
+        self.running = self.cell.nodes - if enabled { 0 } else { third };
         Ok(())
     }
 
     /// So many replays, each for somebody else: the words are written, and the graph is launched.
     fn replay(&mut self, exec: &Exec, times: usize) -> Result<(), DriverError> {
         for _ in 0..times {
+            self.pace.ask(1 + self.running as u64);
             let epoch = Epoch::declare("replay");
             let replay = self.desk.replay(epoch.id());
             let labels = self.captures.iter().map(|capture| {
