@@ -40,8 +40,10 @@ mod recapture {
     const REPLAYS: u64 = 8;
     /// How long a thread rests before the next graph: two busy processors have the drain thread's work to do, too.
     const REST: Duration = Duration::from_millis(5);
-    /// What the second half of the time may add to the most that was resident in the first, once it had begun.
-    const GROWTH_KIB: u64 = 4_096;
+    /// What the second half of the time may add to the most that was resident in the first, once it had begun: what lies in buffers
+    /// while the drain thread gets no processor, which the allocator keeps. One hundred bytes kept of each change would be ten times as much
+    /// in ten minutes.
+    const GROWTH_KIB: u64 = 32_768;
 
     pub(crate) fn run(seconds: u64) -> Fallible<ExitCode> {
         let gpu = lineage_sim::load(Config::default().truth(TruthMode::Off))?;
