@@ -356,12 +356,6 @@ impl<'a> Timeline<'a> {
                 GraphChange::GraphCloned { graph, .. } => {
                     made.entry(*graph).or_default().is_whole = true;
                 }
-                // A copy may be told of behind its nodes: those that are there are its own.
-                GraphChange::GraphCloned { graph, .. } => {
-                    let order = made.entry(*graph).or_default();
-                    let nodes = born_in.get(graph).map_or(0, Vec::len);
-                    *order = order.or(Some(u32::try_from(nodes).unwrap_or(u32::MAX)));
-                }
                 GraphChange::GraphDestroyed { graph } => {
                     timeline.bury_nodes(born_in.remove(graph), sequence);
                     made.remove(graph);
