@@ -133,11 +133,8 @@ pub(crate) unsafe extern "C" fn api_call(
         return;
     }
     if of != domain::DRIVER_API {
-        if of == domain::RESOURCE {
-            // SAFETY: for this domain CUPTI passes its resource data.
-            state::guarded((), || unsafe { graph::resource(cbid, data.cast()) });
-        }
-        return;
+        // SAFETY: the caller's word.
+        return unsafe { other_than_a_call(of, cbid, data) };
     }
     state::guarded((), || {
         if mode == state::PANIC_NEXT {
@@ -146,6 +143,17 @@ pub(crate) unsafe extern "C" fn api_call(
         // SAFETY: for this domain CUPTI passes its callback data.
         unsafe { driver_call(cbid, data.cast()) };
     });
+}
+
+/// # Safety
+/// As for [`api_call`].
+#[cold]
+#[inline(never)]
+unsafe fn other_than_a_call(of: u32, cbid: u32, data: *const c_void) {
+    if of == domain::RESOURCE {
+        // SAFETY: for this domain CUPTI passes its resource data.
+        state::guarded((), || unsafe { graph::resource(cbid, data.cast()) });
+    }
 }
 
 /// # Safety
@@ -161,24 +169,14 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
     let session = state::session();
     if at_site == site::ENTER {
         let Some(function) = work::function(ApiDomain::Driver, cbid) else {
-            if codes::UNLOADING
-                .iter()
-                .any(|(unloading, _)| *unloading == cbid)
-            {
-                unload::entered();
-            }
-            // SAFETY: as above; while the call is entered its parameters are live, and they are those
-            // of the function of this id.
-            unsafe {
-                let params = data.add(at::FUNCTION_PARAMS).cast::<*const c_void>().read();
-                graph::entered(session, cbid, correlation, params);
-            }
-            return;
+            // SAFETY: the caller's word.
+            return unsafe { entered_without_work(session, cbid, correlation, data) };
         };
-        // SAFETY: as above.
+        // SAFETY: as above; while the call is entered its parameters are live, and they are those
+        // of the function of this id.
         let due = unsafe {
             let params = data.add(at::FUNCTION_PARAMS).cast::<*const c_void>().read();
-            if graph::LAUNCHES.contains(&cbid) {
+            if graph::is_launch(cbid) {
                 graph::launch_entered(correlation, params);
             }
             function.work.due_by_parameters(params)
@@ -204,20 +202,14 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
         });
     } else if at_site == site::EXIT {
         let exited = HostNanos(hook::now());
-        // SAFETY: as above; when a driver call is left, this points to its `CUresult`.
-        let result = unsafe {
-            let result = data
-                .add(at::FUNCTION_RETURN_VALUE)
-                .cast::<*const u32>()
-                .read();
-            if result.is_null() { 0 } else { result.read() }
-        };
         let Some(call) = CALLS.with(|calls| calls.leave(session, cbid, correlation)) else {
             // It asks for no work, or was entered before the session.
-            graph::left(session, cbid, correlation, result);
-            return;
+            // SAFETY: the caller's word.
+            return graph::left(session, cbid, correlation, unsafe { result_of(data) });
         };
-        if graph::LAUNCHES.contains(&cbid) {
+        // SAFETY: the caller's word.
+        let result = unsafe { result_of(data) };
+        if graph::is_launch(cbid) {
             let is_launched = result == 0 && call.due != OperationsDue::None;
             graph::launch_left(session, correlation, call.snapshot.at, is_launched);
         }
@@ -225,6 +217,40 @@ unsafe fn driver_call(cbid: u32, data: *const u8) {
         if call.snapshot.in_boundary {
             self_test::launched_in_boundary(correlation);
         }
+    }
+}
+
+/// A driver call that asks for no work is entered.
+///
+/// # Safety
+/// `data` is its `CUpti_CallbackData`.
+#[cold]
+#[inline(never)]
+unsafe fn entered_without_work(session: u32, cbid: u32, correlation: u32, data: *const u8) {
+    if codes::UNLOADING
+        .iter()
+        .any(|(unloading, _)| *unloading == cbid)
+    {
+        unload::entered();
+    }
+    // SAFETY: the offset is that of `CUpti_CallbackData` (layout test); while the call is entered its
+    // parameters are live, and they are those of the function of this id.
+    unsafe {
+        let params = data.add(at::FUNCTION_PARAMS).cast::<*const c_void>().read();
+        graph::entered(session, cbid, correlation, params);
+    }
+}
+
+/// # Safety
+/// `data` is the `CUpti_CallbackData` of a driver call that is left.
+#[inline]
+unsafe fn result_of(data: *const u8) -> u32 {
+    // SAFETY: the offset is that of `CUpti_CallbackData` (layout test); when a driver call is left, this
+    // points to its `CUresult`.
+    unsafe {
+        let result = data.add(at::FUNCTION_RETURN_VALUE).cast::<*const u32>();
+        let result = result.read();
+        if result.is_null() { 0 } else { result.read() }
     }
 }
 

@@ -155,6 +155,8 @@ unsafe fn does(call: GraphCall, ids: Ids, parameters: Parameters) -> Does {
 }
 
 /// A driver function is left that asks for no work. A call that failed has changed nothing.
+#[cold]
+#[inline(never)]
 pub(crate) fn left(session: u32, cbid: u32, correlation: u32, result: u32) {
     let same =
         |call: &Call| (call.session, call.cbid, call.correlation) == (session, cbid, correlation);

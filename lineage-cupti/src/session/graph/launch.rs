@@ -9,8 +9,12 @@ use lineage_core::id::{CorrelationId, HostNanos};
 use super::{GraphSequence, Handle, Ids, queue};
 use crate::graph::FIRST_PARAMETER;
 
-/// Callback ids of `cuGraphLaunch` and `cuGraphLaunch_ptsz`.
-pub(crate) const LAUNCHES: [u32; 2] = [514, 515];
+/// Whether this callback id is that of `cuGraphLaunch` (514) or `cuGraphLaunch_ptsz` (515). Every launch
+/// asks, so it is one comparison.
+#[inline]
+pub(crate) const fn is_launch(cbid: u32) -> bool {
+    cbid & !1 == 514
+}
 
 /// A launch that was entered.
 #[derive(Clone, Copy)]
@@ -29,8 +33,9 @@ thread_local! {
 /// A graph launch is entered: reads one number and asks CUPTI for one id.
 ///
 /// # Safety
-/// `params` are null, or the parameters of a call of one of [`LAUNCHES`], and live.
+/// `params` are null, or the parameters of a call that [is a launch](is_launch), and live.
 #[cold]
+#[inline(never)]
 pub(crate) unsafe fn launch_entered(correlation: u32, params: *const c_void) {
     let sequence = queue::newest();
     let launching = Ids::get().filter(|_| !params.is_null()).and_then(|ids| {
@@ -52,6 +57,7 @@ pub(crate) unsafe fn launch_entered(correlation: u32, params: *const c_void) {
 
 /// A graph launch is left. One that was captured or refused is no launch.
 #[cold]
+#[inline(never)]
 pub(crate) fn launch_left(session: u32, correlation: u32, at: HostNanos, is_launched: bool) {
     let launching = LAUNCHING.with(Cell::take);
     let is_this = |launching: &Launching| launching.correlation == correlation && is_launched;
@@ -63,5 +69,22 @@ pub(crate) fn launch_left(session: u32, correlation: u32, at: HostNanos, is_laun
             exec: launching.exec,
             sequence: launching.sequence,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineage_core::observation::ApiDomain;
+
+    use super::*;
+
+    #[test]
+    fn graph_launches_are_told_by_their_ids() {
+        let all = crate::work::functions(ApiDomain::Driver);
+        for function in all {
+            let is_one = function.name.starts_with("cuGraphLaunch");
+            assert_eq!(is_launch(function.cbid), is_one, "{}", function.name);
+        }
+        assert_eq!(all.iter().filter(|it| is_launch(it.cbid)).count(), 2);
     }
 }

@@ -32,7 +32,7 @@ mod launch;
 mod queue;
 
 pub(super) use calls::{entered, left};
-pub(super) use launch::{LAUNCHES, launch_entered, launch_left};
+pub(super) use launch::{is_launch, launch_entered, launch_left};
 pub(super) use queue::{open, take};
 
 use queue::Happened;
