@@ -367,7 +367,7 @@ fn texts<'a>(
         usize::try_from(u32::from_le_bytes(four.try_into().ok()?)).ok()
     };
     let mut texts = Texts::default();
-    for row in 0..rows {
+    for (row, valid) in valid.iter().enumerate() {
         let text = offset(row)
             .zip(offset(row + 1))
             .and_then(|(start, end)| bytes.get(start..end))
@@ -376,7 +376,7 @@ fn texts<'a>(
         if texts.bytes.len() + text.len() > MAX_COLUMN_TEXT {
             return Err(bad("a batch has too much text"));
         }
-        texts.push(valid[row].then_some(text));
+        texts.push(valid.then_some(text));
     }
     Ok(texts)
 }

@@ -160,7 +160,7 @@ fn what_no_writer_writes_is_refused_without_taking_memory_for_it() {
         .bytes()
         .take_while(u8::is_ascii_digit)
         .count();
-    let (_, errors, _) = change(journal, text[start..start + 8 + digits].as_bytes(), huge);
+    let (_, errors, _) = change(journal, &text.as_bytes()[start..start + 8 + digits], huge);
     assert!(errors > 0);
     let (_, errors, _) = change(journal, b"{\"batch\"", b"[[[[[[[[\"batch\"");
     assert!(errors > 0);

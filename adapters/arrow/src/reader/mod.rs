@@ -364,12 +364,11 @@ impl Iterator for Reader {
             if self.current.is_none() && !self.next_directory() {
                 let all_ended = self.summary.not_ended == 0 && self.summary.directories > 0;
                 let last = !std::mem::replace(&mut self.ended, true);
-                return (all_ended && last).then(|| {
-                    Ok(Entry::End(Counts {
-                        not_written: self.summary.not_written,
-                        ..self.summary.read
-                    }))
-                });
+                let end = Counts {
+                    not_written: self.summary.not_written,
+                    ..self.summary.read
+                };
+                return (all_ended && last).then_some(Ok(Entry::End(end)));
             }
             if let Some(entry) = self.next_of_batch() {
                 return Some(entry);
