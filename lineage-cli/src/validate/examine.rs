@@ -29,7 +29,7 @@ pub(crate) struct Examined {
 /// Where the observations come from.
 pub(crate) enum Origin {
     Ledger {
-        read: Read,
+        read: Box<Read>,
         /// Why its session had no device evidence, if it says so.
         absent: Option<String>,
     },
@@ -130,7 +130,10 @@ fn ledger(file: &Path, ledger: Ledger, options: Options) -> Examined {
     Examined {
         file: file.to_owned(),
         format: Format::Ledger,
-        origin: Origin::Ledger { read, absent },
+        origin: Origin::Ledger {
+            read: Box::new(read),
+            absent,
+        },
         processes,
         replays: None,
         whole,
