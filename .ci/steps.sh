@@ -64,9 +64,6 @@ step_features() {
         -p lineage-validator -- -D warnings
     # The facade's features only name those of the others, and each doubles the number of sets.
     cargo hack clippy --locked --each-feature -p launch-lineage -p lineage-arrow -p lineage-cudarc -p lineage-otlp -- -D warnings
-    # Hooks of tokio's that it does not promise: for finding lost epochs only.
-    RUSTFLAGS="--cfg tokio_unstable" cargo test -p lineage-tokio --test a_raw_spawn_is_found_by_tokios_own_hooks --locked \
-        --target-dir "$work/unstable"
 }
 
 step_benches() {
@@ -107,18 +104,15 @@ step_example() { .ci/example.py sim "$work/example"; }
 
 # Every export is checked by scripts/check-otlp-export; deliver.py shows that it finds what is wrong, too.
 step_otlp() {
-    parts rotel
     .ci/otlp/deliver.py "$work/otlp"
     .ci/otlp/restart.py "$work/otlp" term
-    .ci/otlp/second.py "$work/otlp"
-    .ci/otlp/configurations.py "$work/otlp"
 }
 
 step_handoffs() { .ci/handoffs small; }
 
 step_graphs() { .ci/graphs small; }
 
-step_fuzz() { fuzz/run 60; }
+step_fuzz() { fuzz/run 20; }
 
 step_api() { scripts/public-api; }
 
@@ -131,6 +125,23 @@ step_handoffs_20() { .ci/handoffs long "$work"; }
 step_graph_matrix() { .ci/graphs long "$work"; }
 
 step_recapture() { .ci/recapture.py "$work/recapture"; }
+
+# Hooks of tokio's that it does not promise: for finding lost epochs only. All of tokio is built for them.
+step_unstable() {
+    RUSTFLAGS="--cfg tokio_unstable" cargo test -p lineage-tokio --test a_raw_spawn_is_found_by_tokios_own_hooks --locked \
+        --target-dir "$work/unstable"
+}
+
+step_cross_all() {
+    parts rust-sources
+    .ci/cross "$work/cross" all
+}
+
+step_otlp_others() {
+    parts rotel
+    .ci/otlp/second.py "$work/otlp"
+    .ci/otlp/configurations.py "$work/otlp"
+}
 
 step_otlp_rough() {
     .ci/otlp/restart.py "$work/otlp" kill
