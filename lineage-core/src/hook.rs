@@ -92,11 +92,13 @@ pub(crate) fn pop(token: PushToken, id: PackedEpoch) {
 }
 
 #[cfg(feature = "record")]
+#[inline]
 pub(crate) fn task() -> Option<TaskId> {
     TASK.get().and_then(|hook| hook())
 }
 
 /// The calling task's number, or 0 outside of tasks.
+#[inline]
 #[cfg(feature = "record")]
 pub(crate) fn task_number() -> u64 {
     task().map_or(0, |task| task.0)

@@ -149,6 +149,7 @@ pub mod raw {
 
     /// Ends a scope of this thread, wherever it lies among the open ones. One that is not open
     /// here, because it was ended before or on another thread, is W07 and otherwise ignored.
+    #[inline]
     pub fn exit(entered: Entered) {
         hot::exit(entered.0, false);
     }

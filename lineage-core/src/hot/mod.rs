@@ -151,6 +151,7 @@ impl Handle {
         self.note(|at| record::span_linked(self.epoch, span, at));
     }
 
+    #[inline]
     pub(crate) fn enter(&self, how: Entering) -> Token {
         match self.session() {
             Some(_) => thread::enter(self.epoch.pack(), Some(self.place), how),
@@ -219,6 +220,7 @@ pub(crate) fn enter_without_epoch(packed: PackedEpoch) -> Token {
 }
 
 /// Enters a launch boundary for whatever is current.
+#[inline]
 pub(crate) fn enter_boundary() -> Token {
     if recording().is_none() {
         return Token::NOT_ENTERED;
@@ -231,6 +233,7 @@ pub(crate) fn enter_boundary() -> Token {
 }
 
 /// Ends a scope; `guard` if it was a guard's, which may have been held across an await.
+#[inline]
 pub(crate) fn exit(token: Token, guard: bool) {
     thread::exit(token, guard);
 }
