@@ -136,6 +136,21 @@ pub(crate) struct Candidates {
     pub(crate) epoch_name: Option<String>,
 }
 
+/// How recordings are read and joined.
+#[derive(Debug, Args)]
+pub(crate) struct Reading {
+    /// Error of the device's clock against the host's, in nanoseconds
+    #[arg(long, default_value_t = 5_000, value_name = "NS")]
+    pub(crate) clock_error_ns: u64,
+
+    /// Take a trace that is cut short as far as it goes, instead of refusing it
+    #[arg(long)]
+    pub(crate) partial: bool,
+
+    #[command(flatten)]
+    pub(crate) candidates: Candidates,
+}
+
 impl Candidates {
     /// No candidates.
     pub(crate) const fn none() -> Self {
@@ -195,16 +210,8 @@ pub(crate) struct Diagnose {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Error of the device's clock against the host's, in nanoseconds
-    #[arg(long, default_value_t = 5_000, value_name = "NS")]
-    pub(crate) clock_error_ns: u64,
-
-    /// Diagnose a trace that is cut short as far as it goes, instead of refusing it
-    #[arg(long)]
-    pub(crate) partial: bool,
-
     #[command(flatten)]
-    pub(crate) candidates: Candidates,
+    pub(crate) reading: Reading,
 }
 
 /// An epoch's number, perhaps with its version.
@@ -241,16 +248,8 @@ pub(crate) struct Service {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Error of the device's clock against the host's, in nanoseconds
-    #[arg(long, default_value_t = 5_000, value_name = "NS")]
-    pub(crate) clock_error_ns: u64,
-
-    /// Take a trace that is cut short as far as it goes, instead of refusing it
-    #[arg(long)]
-    pub(crate) partial: bool,
-
     #[command(flatten)]
-    pub(crate) candidates: Candidates,
+    pub(crate) reading: Reading,
 }
 
 #[derive(Debug, Args)]
@@ -267,16 +266,8 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Error of the device's clock against the host's, in nanoseconds
-    #[arg(long, default_value_t = 5_000, value_name = "NS")]
-    pub(crate) clock_error_ns: u64,
-
-    /// Take a trace that is cut short as far as it goes, instead of refusing it
-    #[arg(long)]
-    pub(crate) partial: bool,
-
     #[command(flatten)]
-    pub(crate) candidates: Candidates,
+    pub(crate) reading: Reading,
 }
 
 /// A span of time with its unit, as ns: 50us, 2.5ms, 3s.

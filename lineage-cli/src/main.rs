@@ -8,6 +8,7 @@ mod convert;
 mod diagnose;
 mod doctor;
 mod explain;
+mod files;
 mod input;
 mod lab;
 mod schema;

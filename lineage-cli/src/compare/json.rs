@@ -1,17 +1,15 @@
 //! The JSON object. Its fields are stable: `schema` rises when one changes its meaning or goes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::Serialize;
 
 use super::side::Side;
 use super::{Comparison, Difference};
-use crate::input::Refusal;
 use crate::text::json_line;
 
 /// Schema of the object.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -41,13 +39,6 @@ struct DifferenceObject {
     after_ns: f64,
     interval_ns: Option<(f64, f64)>,
     sure: bool,
-}
-
-#[derive(Serialize)]
-struct RefusedObject {
-    schema: u32,
-    file: String,
-    error: String,
 }
 
 impl From<&Difference> for DifferenceObject {
@@ -86,14 +77,5 @@ pub(super) fn object(before: &Side, after: &Side, of: &Comparison) -> String {
         verdicts: verdicts
             .map(|(kind, of)| (kind.name(), of.into()))
             .collect(),
-    })
-}
-
-/// A file that cannot be read, on a line.
-pub(super) fn refused(file: &Path, refusal: &Refusal) -> String {
-    json_line(&RefusedObject {
-        schema: SCHEMA,
-        file: file.display().to_string(),
-        error: refusal.to_string(),
     })
 }

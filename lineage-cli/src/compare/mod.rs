@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> u8 {
             Ok(side) => sides.push(side),
             Err(refusal) => {
                 if arguments.json {
-                    terminal.print(&json::refused(file, &refusal));
+                    terminal.print(&refusal.object(json::SCHEMA, file));
                 }
                 terminal.complain(&refusal.to_string());
                 return BAD;

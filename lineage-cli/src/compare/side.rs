@@ -8,7 +8,7 @@ use lineage_core::row::{Binding, Row};
 use lineage_core::verdict::{Judge, Life, Settings, VerdictKind};
 
 use crate::arguments::Compare;
-use crate::input::{self, Batches, Refusal};
+use crate::input::{self, Refusal};
 
 /// Operations in a row that are a unit where no epochs are.
 pub(super) const RUN: u64 = 16;
@@ -86,21 +86,17 @@ impl Side {
 }
 
 pub(super) fn gather(file: &Path, arguments: &Compare) -> Result<Side, Refusal> {
-    let settings = Settings::default().epsilon_ns(arguments.clock_error_ns);
+    let settings = Settings::default().epsilon_ns(arguments.reading.clock_error_ns);
     let mut judge = Judge::new(settings);
     let mut cutting = Cutting::default();
-    let batches = Batches {
-        file,
-        format: input::format(file)?,
-        candidates: &arguments.candidates,
-        partial: arguments.partial,
-        clock_error_ns: arguments.clock_error_ns,
-    };
-    let recorder = batches.each(|observations, rows| {
-        for life in judge.judge(observations, rows) {
-            cutting.add(&life, &rows[life.row]);
-        }
-    })?;
+    let recorder =
+        arguments
+            .reading
+            .each_batch(file, input::format(file)?, |observations, rows| {
+                for life in judge.judge(observations, rows) {
+                    cutting.add(&life, &rows[life.row]);
+                }
+            })?;
     Ok(cutting.finish(file, recorder))
 }
 

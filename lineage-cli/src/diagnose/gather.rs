@@ -14,7 +14,7 @@ use lineage_core::verdict::{
 
 use super::told::{Names, Told, Wanted};
 use crate::arguments::Diagnose;
-use crate::input::{self, Batches, Format, Refusal};
+use crate::input::{self, Format, Refusal};
 
 /// What a verdict comes to.
 #[derive(Debug, Default, Clone, Copy)]
@@ -85,14 +85,11 @@ pub(super) struct Diagnosis {
 pub(super) fn gather(file: &Path, arguments: &Diagnose) -> Result<Diagnosis, Refusal> {
     let format = input::format(file)?;
     let mut gathering = Gathering::new(arguments);
-    let asked = Batches {
-        file,
-        format,
-        candidates: &arguments.candidates,
-        partial: arguments.partial,
-        clock_error_ns: arguments.clock_error_ns,
-    };
-    let recorder = asked.each(|observations, rows| gathering.batch(observations, rows))?;
+    let recorder = arguments
+        .reading
+        .each_batch(file, format, |observations, rows| {
+            gathering.batch(observations, rows)
+        })?;
     Ok(gathering.finish(file, format, recorder))
 }
 
@@ -107,7 +104,7 @@ struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     fn new(arguments: &'a Diagnose) -> Self {
-        let settings = Settings::default().epsilon_ns(arguments.clock_error_ns);
+        let settings = Settings::default().epsilon_ns(arguments.reading.clock_error_ns);
         Self {
             arguments,
             judge: Judge::new(settings),

@@ -1,17 +1,15 @@
 //! The JSON object. Its fields are stable: `schema` rises when one changes its meaning or goes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::Serialize;
 
 use super::gather::{Diagnosis, Sum};
 use super::told::{Told, ToldSegment};
-use crate::input::Refusal;
 use crate::text::json_line;
 
 /// Schema of the object.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -85,13 +83,6 @@ struct CoveredObject<'a> {
     from_ns: u64,
     to_ns: u64,
     words: &'a str,
-}
-
-#[derive(Serialize)]
-struct RefusedObject {
-    schema: u32,
-    file: String,
-    error: String,
 }
 
 impl From<&Sum> for SumObject {
@@ -176,13 +167,4 @@ fn segment(of: &ToldSegment) -> SegmentObject<'_> {
         falsified_by: of.kind.falsified_by(),
         would_settle: &of.settle,
     }
-}
-
-/// A file that cannot be read, on a line.
-pub(super) fn refused(file: &Path, refusal: &Refusal) -> String {
-    json_line(&RefusedObject {
-        schema: SCHEMA,
-        file: file.display().to_string(),
-        error: refusal.to_string(),
-    })
 }

@@ -2,6 +2,7 @@
 
 mod batches;
 mod import;
+mod join;
 mod ledger;
 mod progress;
 mod refusal;
@@ -10,8 +11,8 @@ mod sniff;
 use std::fs::File;
 use std::path::Path;
 
-pub(crate) use batches::Batches;
 pub(crate) use import::{Imported, import};
+pub(crate) use join::join;
 pub(crate) use ledger::{Ledger, Read, header, load, read};
 pub(crate) use progress::Progress;
 pub(crate) use refusal::Refusal;

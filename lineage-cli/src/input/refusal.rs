@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use lineage_core::ledger::{ReadError, ReadErrorKind, SCHEMA};
 
-use crate::text::{printable_path, printable_text};
+use serde::Serialize;
+
+use crate::text::{json_line, printable_path, printable_text};
 
 /// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +92,24 @@ fn remedy(kind: &ReadErrorKind) -> &'static str {
     }
 }
 
+/// What `--json` prints of a file that cannot be read.
+#[derive(Serialize)]
+struct RefusedObject {
+    schema: u32,
+    file: String,
+    error: String,
+}
+
 impl Refusal {
+    /// The refusal of this file as a line of JSON, in an output of this schema.
+    pub(crate) fn object(&self, schema: u32, file: &Path) -> String {
+        json_line(&RefusedObject {
+            schema,
+            file: file.display().to_string(),
+            error: self.to_string(),
+        })
+    }
+
     /// The refusal of a ledger for what its reader says.
     pub(crate) fn of(file: &Path, error: ReadError) -> Self {
         let file = file.to_owned();

@@ -6,11 +6,10 @@ use lineage_core::service::{CollectiveSkew, DeviceFigures, TokenFigures};
 use serde::Serialize;
 
 use super::Figures;
-use crate::input::Refusal;
 use crate::text::json_line;
 
 /// Schema of the object.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -32,13 +31,6 @@ struct Device {
     best_speedup: Option<f64>,
 }
 
-#[derive(Serialize)]
-struct RefusedObject {
-    schema: u32,
-    file: String,
-    error: String,
-}
-
 /// A file's figures, on a line.
 pub(super) fn object(file: &Path, figures: &Figures) -> String {
     let devices = figures.devices.iter().map(|&figures| Device {
@@ -55,14 +47,5 @@ pub(super) fn object(file: &Path, figures: &Figures) -> String {
         devices: devices.collect(),
         collectives: &figures.collectives,
         not_kept: figures.not_kept,
-    })
-}
-
-/// A file that cannot be read, on a line.
-pub(super) fn refused(file: &Path, refusal: &Refusal) -> String {
-    json_line(&RefusedObject {
-        schema: SCHEMA,
-        file: file.display().to_string(),
-        error: refusal.to_string(),
     })
 }

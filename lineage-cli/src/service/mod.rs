@@ -11,9 +11,9 @@ use lineage_core::service::{
 };
 
 use crate::arguments::Service;
-use crate::input::{self, Batches, Refusal};
+use crate::files;
+use crate::input::{self, Refusal};
 use crate::terminal::Terminal;
-use crate::{BAD, FINE};
 
 /// The figures of a file.
 struct Figures {
@@ -27,28 +27,15 @@ struct Figures {
 
 /// Prints the figures of each file. One that cannot be read does not keep the others from it.
 pub(crate) fn run(arguments: &Service, terminal: &mut Terminal) -> u8 {
-    let mut code = FINE;
-    for (number, file) in arguments.files.iter().enumerate() {
-        match figures(file, arguments) {
-            Ok(figures) => {
-                let text = if arguments.json {
-                    json::object(file, &figures)
-                } else {
-                    let between = if number > 0 { "\n" } else { "" };
-                    format!("{between}{}", text::text(file, &figures, terminal.width()))
-                };
-                terminal.print(&text);
-            }
-            Err(refusal) => {
-                if arguments.json {
-                    terminal.print(&json::refused(file, &refusal));
-                }
-                terminal.complain(&refusal.to_string());
-                code = BAD;
-            }
-        }
-    }
-    code
+    let schema = arguments.json.then_some(json::SCHEMA);
+    files::each(&arguments.files, schema, terminal, |file, width| {
+        let figures = figures(file, arguments)?;
+        Ok(if arguments.json {
+            json::object(file, &figures)
+        } else {
+            text::text(file, &figures, width)
+        })
+    })
 }
 
 fn figures(file: &Path, arguments: &Service) -> Result<Figures, Refusal> {
@@ -61,24 +48,20 @@ fn figures(file: &Path, arguments: &Service) -> Result<Figures, Refusal> {
     let mut tokens = Tokens::new(options);
     let mut devices = Devices::default();
     let mut collectives = Collectives::default();
-    let batches = Batches {
-        file,
-        format: input::format(file)?,
-        candidates: &arguments.candidates,
-        partial: arguments.partial,
-        clock_error_ns: arguments.clock_error_ns,
-    };
-    let recorder = batches.each(|observations, rows| {
-        for observation in observations {
-            tokens.observe(observation);
-            devices.observe(observation);
-        }
-        for row in rows {
-            tokens.row(row);
-            devices.row(row);
-            collectives.row(row);
-        }
-    })?;
+    let recorder =
+        arguments
+            .reading
+            .each_batch(file, input::format(file)?, |observations, rows| {
+                for observation in observations {
+                    tokens.observe(observation);
+                    devices.observe(observation);
+                }
+                for row in rows {
+                    tokens.row(row);
+                    devices.row(row);
+                    collectives.row(row);
+                }
+            })?;
     Ok(Figures {
         recorder,
         tokens: tokens.figures(),

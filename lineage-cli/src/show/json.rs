@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use super::evidence::{Evidence, evidence};
 use super::held::Held;
-use crate::input::Refusal;
 
 /// Schema of the object.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -59,13 +58,6 @@ struct DeviceObject<'a> {
     name: Option<&'a str>,
 }
 
-#[derive(Serialize)]
-struct RefusedObject {
-    schema: u32,
-    file: String,
-    error: String,
-}
-
 /// One line with the object of a file.
 pub(super) fn object(file: &Path, held: &Held) -> String {
     let processes = held.processes.iter().map(|process| ProcessObject {
@@ -109,14 +101,5 @@ pub(super) fn object(file: &Path, held: &Held) -> String {
         others: &held.others,
         skipped: &held.skipped,
         notes: &held.notes,
-    })
-}
-
-/// One line with the object of a file that could not be read.
-pub(super) fn refused(file: &Path, refusal: &Refusal) -> String {
-    crate::text::json_line(&RefusedObject {
-        schema: SCHEMA,
-        file: file.display().to_string(),
-        error: refusal.to_string(),
     })
 }

@@ -8,36 +8,23 @@ mod render;
 use std::path::Path;
 
 use crate::arguments::{Candidates, Show};
+use crate::files;
 use crate::input::{self, Format, Refusal};
 use crate::terminal::Terminal;
-use crate::{BAD, FINE};
 
 use held::{Counter, Held};
 
 /// Shows each file. One that cannot be read does not keep the others from being shown.
 pub(crate) fn run(arguments: &Show, terminal: &mut Terminal) -> u8 {
-    let mut code = FINE;
-    for (number, file) in arguments.files.iter().enumerate() {
-        match hold(file) {
-            Ok(held) => {
-                let text = if arguments.json {
-                    json::object(file, &held)
-                } else {
-                    let between = if number > 0 { "\n" } else { "" };
-                    format!("{between}{}", render::text(file, &held, terminal.width()))
-                };
-                terminal.print(&text);
-            }
-            Err(refusal) => {
-                if arguments.json {
-                    terminal.print(&json::refused(file, &refusal));
-                }
-                terminal.complain(&refusal.to_string());
-                code = BAD;
-            }
-        }
-    }
-    code
+    let schema = arguments.json.then_some(json::SCHEMA);
+    files::each(&arguments.files, schema, terminal, |file, width| {
+        let held = hold(file)?;
+        Ok(if arguments.json {
+            json::object(file, &held)
+        } else {
+            render::text(file, &held, width)
+        })
+    })
 }
 
 fn hold(file: &Path) -> Result<Held, Refusal> {

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::id::{EpochId, ProcessOrdinal};
 use lineage_core::observation::{Event, Observation};
 use lineage_core::row::{Binding, LooseFault, Row};
@@ -18,7 +17,7 @@ use lineage_validator::{Conclusions, Counts, Options, Validation, validate};
 use serde::Serialize;
 
 use super::examine::{Examined, Origin, Process};
-use crate::input::{Format, Imported, Refusal};
+use crate::input::{Format, Imported, Refusal, join};
 
 /// Records of calls and operations that are joined and validated at a time: about 20 MB. One slice
 /// is validated while the next is joined, and one waits in between.
@@ -118,13 +117,7 @@ struct Joined {
 
 impl Joined {
     fn of(slice: Slice, options: &Options) -> Self {
-        let mut correlator = Correlator::new(limits(slice.observations.len(), options));
-        for observation in &slice.observations {
-            correlator.observe(observation);
-        }
-        correlator.end();
-        let (mut rows, mut faults) = (Vec::new(), Vec::new());
-        correlator.drain(&mut rows, &mut faults);
+        let (rows, faults) = join(&slice.observations, options.clock_error_ns);
         Self {
             slice,
             rows,
@@ -139,27 +132,6 @@ impl Joined {
         };
         validate(&self.slice.observations, Some(conclusions), options)
     }
-}
-
-/// Limits that a slice cannot reach: it is in memory already, so nothing of it need be forgotten.
-fn limits(observations: usize, options: &Options) -> Limits {
-    let mut limits = Limits::default();
-    // What the user says of the clock holds for both.
-    limits.epsilon_ns = options.clock_error_ns;
-    for limit in [
-        &mut limits.open_calls,
-        &mut limits.joined_calls,
-        &mut limits.lost_calls,
-        &mut limits.unplaced,
-        &mut limits.epochs,
-        &mut limits.threads,
-        &mut limits.scopes_per_thread,
-        &mut limits.calls_awaiting_scope,
-        &mut limits.undrained,
-    ] {
-        *limit = (*limit).max(observations);
-    }
-    limits
 }
 
 /// Which candidate epochs of each process have launches, in themselves or in a range inside of them:

@@ -1,7 +1,6 @@
 //! The JSON object. Its fields are stable: `schema` rises when one changes its meaning or goes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use lineage_core::fault::FaultCode;
 use lineage_validator::{About, Counts, Finding};
@@ -10,11 +9,11 @@ use serde::Serialize;
 use super::examine::{Examined, Origin, Process};
 use super::import::Replays;
 use super::{advice, joins};
-use crate::input::{Read, Refusal};
+use crate::input::Read;
 use crate::text::json_line;
 
 /// Schema of the object.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Object<'a> {
@@ -53,13 +52,6 @@ struct ProcessObject<'a> {
     rank: Option<u32>,
     name: Option<&'a str>,
     summary: Summary<'a>,
-}
-
-#[derive(Serialize)]
-struct RefusedObject {
-    schema: u32,
-    file: String,
-    error: String,
 }
 
 #[derive(Serialize)]
@@ -243,15 +235,6 @@ pub(super) fn object(examined: &Examined) -> String {
         findings: findings.collect(),
         findings_not_listed: validation.not_listed,
         meaning: "sound means that the records agree with one another; only truth can tell whether they are right",
-    })
-}
-
-/// One line with the object of a file that could not be read.
-pub(super) fn refused(file: &Path, refusal: &Refusal) -> String {
-    json_line(&RefusedObject {
-        schema: SCHEMA,
-        file: file.display().to_string(),
-        error: refusal.to_string(),
     })
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Validate, terminal: &mut Terminal) -> u8 {
             Err(refusal) => {
                 total.refused += 1;
                 if arguments.json {
-                    terminal.print(&json::refused(file, &refusal));
+                    terminal.print(&refusal.object(json::SCHEMA, file));
                 }
                 terminal.complain(&refusal.to_string());
                 BAD
