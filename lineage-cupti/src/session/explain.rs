@@ -60,7 +60,7 @@ pub(super) fn enable(library: &Library, session: u32, chosen: bool, latency: boo
         unsafe { (functions.activity_enable)(kind) == result::SUCCESS }
     });
     let [waits, events, overheads, contexts, streams] = enabled;
-    let order_calls = !chosen || choose(library, true);
+    let order_calls = !chosen || choose(library);
     READS_ATTRIBUTES.store(true, Relaxed);
     Collected {
         session,
@@ -80,18 +80,23 @@ pub(super) fn disable(library: &Library) {
         // SAFETY: takes a number.
         unsafe { (library.functions().activity_disable)(kind) };
     }
-    choose(library, false);
+    if let Some(enable) = library.functions().activity_enable_driver_api {
+        for function in order::functions() {
+            // SAFETY: takes numbers.
+            unsafe { enable(function.cbid, 0) };
+        }
+    }
 }
 
-/// Chooses the calls that order work, or no longer; whether all that this version has are.
-fn choose(library: &Library, wanted: bool) -> bool {
+/// Chooses the calls that order work; whether all that this version has are.
+fn choose(library: &Library) -> bool {
     let Some(enable) = library.functions().activity_enable_driver_api else {
         return false;
     };
     let (mut any, mut all) = (false, true);
     for function in order::functions() {
         // SAFETY: takes numbers. A function that this version does not know is refused.
-        let chosen = unsafe { enable(function.cbid, u8::from(wanted)) } == result::SUCCESS;
+        let chosen = unsafe { enable(function.cbid, 1) } == result::SUCCESS;
         any |= chosen;
         // One that has a name can be called, and would order work unseen.
         all &= chosen || super::callback_name(library, domain::DRIVER_API, function.cbid).is_none();
