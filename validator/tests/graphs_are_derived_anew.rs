@@ -246,6 +246,38 @@ fn a_launch_of_disabled_nodes_has_no_operation_due() {
     only(&recording.ended(), L03, 1);
 }
 
+/// A captured call of which CUPTI's record is all that came, and a launch after it. Whether a change
+/// tells of the node that was made inside of it.
+fn captured_call(node_made: bool) -> Recording {
+    let (mut recording, mut graphs) = built();
+    let mut captured = launch(4, 5_000);
+    captured.operations.clear();
+    captured.callback = None;
+    graphs.change(
+        &mut recording,
+        4_000,
+        GraphChange::GraphCreated { graph: 8 },
+    );
+    if node_made {
+        let (graph, node, kind) = (8, node(8, 1), GraphNodeKind::Kernel);
+        let made = GraphChange::NodeCreated { graph, node, kind };
+        graphs.change_in_call(&mut recording, 5_050, 4, made);
+    }
+    recording.launch(&captured);
+    recording.launch(&launch(5, 7_000));
+    recording.ended()
+}
+
+#[test]
+fn a_captured_call_is_known_by_the_node_that_was_made_in_it_where_our_own_record_was_lost() {
+    only(&captured_call(false), L03, 1);
+    let recording = captured_call(true);
+    let validation = none(&recording);
+    assert_eq!(validation.counts.without_operation_due, 1);
+    let validation = recording.validated_with(&rows_of(&recording), &[]);
+    assert!(validation.is_sound(), "{validation}");
+}
+
 #[test]
 fn replays_are_scored_against_truth() {
     let recording = replayed();

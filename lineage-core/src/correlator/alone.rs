@@ -89,6 +89,7 @@ impl Session {
         context: &mut Context<'_>,
     ) {
         self.resolve_doubt(slot);
+        let superseded = self.calls.get_mut(slot).without.take();
         if self.calls.get(slot).reused {
             faults.add(FaultCode::W04);
         }
@@ -102,7 +103,7 @@ impl Session {
             joined,
             graph,
             faults,
-            supersedes: false,
+            supersedes: superseded.is_some(),
             no_operation,
             no_call: Why::Dropped,
             epsilon_ns: context.limits.epsilon_ns,
@@ -111,8 +112,31 @@ impl Session {
         let (row, joined, faults) = build(parts, None);
         let mut effect = Effect::of(&joined, faults, row.graph.as_ref());
         effect.after_recording = no_operation == Why::Pending;
-        context.out.row(row, effect, None);
+        context.out.row(row, effect, superseded);
         self.calls.get_mut(slot).without = Some(effect);
+    }
+
+    /// This call was captured: nothing of it runs, and no operation of it is missed.
+    pub(super) fn capture(&mut self, key: u64, context: &mut Context<'_>) {
+        // As many as calls that may be open.
+        self.captured.insert(key, context.limits.open_calls);
+        let Some(slot) = self.calls.find(key) else {
+            return;
+        };
+        let entry = self.calls.get_mut(slot);
+        entry.captured = true;
+        if entry.without.is_some_and(|row| row.has(FaultCode::L03)) {
+            let (mut joined, _, speaker) = self.join(slot, context);
+            if joined.binding == Binding::Lost {
+                // It launched nothing that could belong to an epoch.
+                joined = unattributed(Unattributed::NoEpochEvidence);
+            }
+            let (faults, none_due) = (FaultSet::default(), Why::NotApplicable);
+            self.give_call(slot, speaker, joined, faults, none_due, context);
+            self.count(slot, context);
+        } else {
+            self.changed(slot, context);
+        }
     }
 
     /// The fence of a thread moved: what lies before it is decided, and what was decided by the

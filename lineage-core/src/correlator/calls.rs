@@ -108,6 +108,8 @@ pub(super) struct Entry {
     surrounded: Option<(HostNanos, HostNanos)>,
     /// Two different calls bear its id.
     pub(super) reused: bool,
+    /// It was captured: nothing of it runs.
+    pub(super) captured: bool,
     pub(super) holds_epoch: bool,
     /// Whether it is among the totals' calls, calls without work, and pending.
     pub(super) counted: bool,
@@ -150,11 +152,18 @@ impl Entry {
         }
     }
 
-    /// What our callback knows comes before the table by function: it has seen captures.
+    /// What our callback knows comes before the table by function: it looks at the parameters. That it
+    /// was captured comes before either.
     pub(super) fn due(&self) -> Option<OperationsDue> {
         let host = self.host.as_ref().map(|call| call.due);
-        host.or(self.driver.as_ref().map(|api| api.due))
-            .or(self.runtime.as_ref().map(|api| api.due))
+        let due = host
+            .or(self.driver.as_ref().map(|api| api.due))
+            .or(self.runtime.as_ref().map(|api| api.due))?;
+        Some(if self.captured {
+            OperationsDue::None
+        } else {
+            due
+        })
     }
 
     pub(super) fn asks_for_work(&self) -> bool {

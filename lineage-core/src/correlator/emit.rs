@@ -111,6 +111,11 @@ impl Effect {
         }
     }
 
+    /// Whether the row had this fault.
+    pub(super) fn has(self, code: FaultCode) -> bool {
+        self.faults.has(code)
+    }
+
     fn apply(self, totals: &mut Totals, step: fn(&mut u64)) {
         step(&mut totals.rows);
         match self.class {

@@ -14,8 +14,8 @@ pub struct Limits {
     /// The clock's error in nanoseconds: an order of two times is only called impossible beyond
     /// it. Default 1,000.
     pub epsilon_ns: u64,
-    /// Calls and operations of one CUPTI session that are not joined yet. About 700 bytes each.
-    /// Default 262,144.
+    /// Calls and operations of one CUPTI session that are not joined yet, about 700 bytes each; and
+    /// calls of it that are known to be captured, about 30 bytes each. Default 262,144 of both.
     pub open_calls: usize,
     /// Calls of one CUPTI session that are joined, kept so that a duplicate or the record of the
     /// enclosing runtime call finds them. They are forgotten without a fault. About 700 bytes

@@ -36,7 +36,9 @@
 //! 4. **When.** A row waits for what is due, and for nothing longer than until its thread's fence.
 //!    (`settle`; `lanes` says what a fence is)
 //! 5. **Alone.** After the fence, a call without an operation is L03 unless it failed or none is due;
-//!    an operation without a call is L02 unless its id is 0 or lies outside of the ids recorded. At
+//!    an operation without a call is L02 unless its id is 0 or lies outside of the ids recorded. None
+//!    is due of a call that was captured: our own callback says so, and so does a node that was made
+//!    inside of it, whichever of the two is lost, and however late CUPTI's record comes. At
 //!    the end, a call above the last operation is the edge of the recording: counted, and no fault.
 //!    (`alone`)
 //! 6. **Times** are never repaired: L08, T01, T02 and T04 say what is wrong with them. (`rows`)
@@ -49,6 +51,7 @@
 
 mod alone;
 mod calls;
+mod captured;
 mod declared;
 mod emit;
 mod epochs;

@@ -56,13 +56,13 @@ fn can_enclose(entry: &Entry) -> bool {
     entry.is_runtime_only() && entry.asks_for_work()
 }
 
-/// Whether it is a driver call that asks for work: our own callback records no other, and has seen
-/// captures, for which the function's table says that work is due.
+/// Whether it is a driver call that asks for work, or did when it was captured: our own callback
+/// records no other.
 fn can_be_nested(entry: &Entry) -> bool {
     entry.is_driver()
         && !entry.is_internal()
         && entry.parent.is_none()
-        && (entry.asks_for_work() || entry.host.is_some())
+        && (entry.asks_for_work() || entry.host.is_some() || entry.captured)
 }
 
 impl Session {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::calls::{CallRef, Calls, Entry, Kept, Waiting, is_internal};
+use super::captured::CapturedCalls;
 use super::emit::Outbox;
 use super::epochs::{Deciding, Epochs};
 use super::graphs::Graphs;
@@ -78,6 +79,7 @@ pub(super) struct Session {
     pub(super) lanes: Lanes,
     pub(super) ids: Unwrapper,
     pub(super) graphs: Graphs,
+    pub(super) captured: CapturedCalls,
     unplaced: Unplaced,
     /// In order of arrival; these may name entries that are gone or kept otherwise by now.
     pub(super) open: VecDeque<CallRef>,
@@ -122,6 +124,7 @@ impl Session {
             lanes: Lanes::default(),
             ids: Unwrapper::default(),
             graphs: Graphs::default(),
+            captured: CapturedCalls::default(),
             unplaced: Unplaced::default(),
             open: VecDeque::new(),
             joined: VecDeque::new(),
@@ -258,7 +261,11 @@ impl Session {
             }
         }
         self.register(slot, call.thread.tid, context);
-        self.changed(slot, context);
+        if call.due == OperationsDue::None && call.correlation.0 != 0 {
+            self.capture(reference.key, context);
+        } else {
+            self.changed(slot, context);
+        }
     }
 
     /// CUPTI's record of a call.
@@ -554,6 +561,7 @@ impl Session {
     pub(super) fn create(&mut self, key: u64, context: &mut Context<'_>) -> u32 {
         self.make_room(context);
         let slot = self.calls.create(key);
+        self.calls.get_mut(slot).captured = self.captured.contains(key);
         self.open.push_back(CallRef { slot, key });
         self.open_count += 1;
         slot

@@ -2,7 +2,9 @@
 //! are one call, whether CUPTI gave them one correlation id or two.
 
 use lineage_core::id::{CorrelationId, HostNanos, TaskId, ThreadKey};
-use lineage_core::observation::{ApiDomain, ApiId, ApiRecord, Call, ExternalRecord, OperationsDue};
+use lineage_core::observation::{
+    ApiDomain, ApiId, ApiRecord, Call, ExternalRecord, GraphChange, OperationsDue,
+};
 
 use super::gather::{Gathered, Seen};
 use super::sessions::Sessions;
@@ -24,6 +26,8 @@ pub(crate) struct LogicalCall<'a> {
     pub(crate) externals: Vec<&'a ExternalRecord>,
     /// Another call has the same unwrapped id.
     pub(crate) reused: bool,
+    /// A graph's node was made inside of it: it was captured, and nothing of it ran.
+    captured: bool,
 }
 
 impl<'a> LogicalCall<'a> {
@@ -89,8 +93,12 @@ impl<'a> LogicalCall<'a> {
         named.or_else(|| driver().next()).or_else(|| all().next())
     }
 
-    /// How many operations are due. Our own callback knows best: it sees a capture.
+    /// How many operations are due. Our own callback knows best, but for a capture, of which the node
+    /// that was made tells, too.
     pub(crate) fn due(&self) -> OperationsDue {
+        if self.captured {
+            return OperationsDue::None;
+        }
         let callbacks = self
             .callbacks
             .iter()
@@ -253,6 +261,7 @@ impl<'a> Calls<'a> {
             calls.take_session(of_session);
         }
         calls.make_index();
+        calls.mark_captured(gathered);
         calls
     }
 
@@ -381,6 +390,27 @@ impl<'a> Calls<'a> {
             }));
         }
         self.index.sort_unstable();
+    }
+
+    /// Looks for the calls inside of which nodes were made: of those that have the id, the one
+    /// whose start is nearest.
+    fn mark_captured(&mut self, gathered: &Gathered<'_>) {
+        for seen in &gathered.graphs {
+            let made = seen.what;
+            let (GraphChange::NodeCreated { .. }, Some(wire @ CorrelationId(1..))) =
+                (&made.change, made.correlation)
+            else {
+                continue;
+            };
+            let candidates = self.with_wire_id(made.session, wire).iter();
+            let nearest = candidates.min_by_key(|key| {
+                key.start
+                    .map_or(i128::MAX, |start| made.at.since(start).abs())
+            });
+            if let Some(call) = nearest.map(|key| key.call) {
+                self.calls[call].captured = true;
+            }
+        }
     }
 
     /// The calls with this id on the wire, in order of their starts.

@@ -420,13 +420,24 @@ pub struct Graphs {
 impl Graphs {
     /// A change under epoch 1, on thread 10.
     pub fn change(&mut self, recording: &mut Recording, at_ns: u64, change: GraphChange) {
+        self.change_in_call(recording, at_ns, 0, change);
+    }
+
+    /// Likewise, inside the call of this id.
+    pub fn change_in_call(
+        &mut self,
+        recording: &mut Recording,
+        at_ns: u64,
+        correlation: u32,
+        change: GraphChange,
+    ) {
         self.sequence += 1;
         recording.saw(GraphEvent {
             session: 1,
             sequence: GraphSequence(self.sequence),
             at: at(at_ns),
             tid: 10,
-            correlation: None,
+            correlation: (correlation != 0).then_some(CorrelationId(correlation)),
             attribution: Attribution::Epoch(epoch(1)),
             change,
         });

@@ -78,7 +78,8 @@ impl Session {
     /// A graph changed.
     pub(in super::super) fn graph(&mut self, event: &GraphEvent, context: &mut Context<'_>) {
         let wire = event.correlation.filter(|wire| wire.0 != 0);
-        let captured_by = wire.map(|wire| id_of(self.ids.place(wire, event.at.0)));
+        let key = wire.map(|wire| self.ids.place(wire, event.at.0));
+        let captured_by = key.map(id_of);
         let bound = context.limits.graph_nodes;
         let change = self.graphs.change(event, captured_by, bound);
         let totals = &mut context.out.totals;
@@ -88,6 +89,9 @@ impl Session {
         totals.graphs.changes_lost += change.lost;
         if change.forgotten > 0 {
             context.out.forget(context.process, change.forgotten);
+        }
+        if let (GraphChange::NodeCreated { .. }, Some(key)) = (&event.change, key) {
+            self.capture(key, context);
         }
         let asks_for_work = matches!(
             event.change,
