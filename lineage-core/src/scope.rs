@@ -63,6 +63,7 @@ impl Scope<'_> {
 }
 
 impl Drop for Scope<'_> {
+    #[inline]
     fn drop(&mut self) {
         hot::exit(self.token, true);
     }

@@ -181,15 +181,18 @@ impl Token {
 /// Makes something current. The common case is a thread that never launched.
 #[inline]
 pub(crate) fn enter(packed: PackedEpoch, place: Option<Place>, how: Entering) -> Token {
-    HOT.with(|hot| {
-        if hot.mode.get() == Mode::Plain && how == Entering::Scope {
-            let entry = Entry::plain(packed, place, hook::task_number());
-            if let Some(token) = hot.open(entry) {
-                return token;
-            }
+    HOT.with(move |hot| enter_on(hot, packed, place, how))
+}
+
+#[inline]
+fn enter_on(hot: &Hot, packed: PackedEpoch, place: Option<Place>, how: Entering) -> Token {
+    if hot.mode.get() == Mode::Plain && how == Entering::Scope {
+        let entry = Entry::plain(packed, place, hook::task_number());
+        if let Some(token) = hot.open(entry) {
+            return token;
         }
-        enter_slowly(hot, packed, place, how)
-    })
+    }
+    enter_slowly(hot, packed, place, how)
 }
 
 /// Ends a scope. `across_tasks` says whether to look for a scope that was held across an await.
