@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use lineage_core::id::{CorrelationId, HostNanos, ProcessOrdinal};
 use lineage_core::observation::{
     ActivityKind, ApiId, ApiRecord, Event, EventRecord, GraphNode, Operation, OperationsDue,
-    OsCall, Scheduled, Synchronization, SynchronizationKind,
+    OsCall, Scheduled, SwitchedOff, Synchronization, SynchronizationKind,
 };
 
 use crate::function::Function;
@@ -58,6 +58,10 @@ mod has {
     /// The first of the narrow fields.
     pub(super) const NARROW: u32 = 1 << 8;
 }
+
+/// How the reason for which a thread was taken off its processor is kept.
+const PREEMPTED: u32 = 1;
+const BLOCKED: u32 = 2;
 
 /// A record. What `wide` and `narrow` hold depends on what it is of.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -207,7 +211,11 @@ impl Entry {
                 scheduled.cpu,
                 scheduled.state,
                 Some(u32::from(scheduled.running)),
-                None,
+                match scheduled.off {
+                    Some(SwitchedOff::Preempted) => Some(PREEMPTED),
+                    Some(SwitchedOff::Blocked) => Some(BLOCKED),
+                    _ => None,
+                },
             ])
     }
 
@@ -393,7 +401,11 @@ impl Entry {
                 at: start?,
                 cpu: self.narrow_of(0),
                 running: self.narrow[2] != 0,
-                off: None,
+                off: match self.narrow_of(3) {
+                    Some(PREEMPTED) => Some(SwitchedOff::Preempted),
+                    Some(BLOCKED) => Some(SwitchedOff::Blocked),
+                    _ => None,
+                },
                 state: self.narrow_of(1),
             }
             .into(),

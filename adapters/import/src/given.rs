@@ -2,7 +2,7 @@
 //! `None`, never 0. Names were given to [`Collector::name`](crate::Collector::name) before.
 
 use lineage_core::id::ProcessOrdinal;
-use lineage_core::observation::{ActivityKind, SynchronizationKind};
+use lineage_core::observation::{ActivityKind, SwitchedOff, SynchronizationKind};
 
 use crate::names::NameId;
 
@@ -160,6 +160,8 @@ pub struct Scheduled {
     pub cpu: Option<u32>,
     /// Whether it runs from now on.
     pub running: bool,
+    /// Why it was taken off, where the recorder says so.
+    pub off: Option<SwitchedOff>,
     /// The state it was left in, as the recorder numbers it.
     pub state: Option<u32>,
 }

@@ -261,6 +261,7 @@ mod tests {
             at_ns,
             cpu: None,
             running: true,
+            off: None,
             state: None,
         })
     }

@@ -204,6 +204,7 @@ fn what_has_no_id_is_given_once_however_much_it_is() {
             at_ns,
             cpu: None,
             running: at_ns % 2 == 0,
+            off: None,
             state: None,
         };
         collector.scheduled(switch).expect("kept");

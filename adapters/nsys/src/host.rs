@@ -5,7 +5,8 @@ use lineage_import::{OsCall, Scheduled, Skip};
 use crate::ImportError;
 use crate::database::Database;
 use crate::reading::{Pass, Reading, Source};
-use crate::tables::{Table, Value, scan};
+use crate::tables::{Schema, Table, Value, scan};
+use crate::thread_states::ThreadStates;
 
 /// `eventClass` of a call. The others mark where the library's tracing began and ended.
 const OS_RUNTIME: i64 = 27;
@@ -60,16 +61,26 @@ pub(crate) const SCHEDULED: &str = "SCHED_EVENTS";
 /// other record speaks of the process, they are the thread's alone. So this comes after the others.
 pub(crate) fn read_scheduled(
     database: &Database,
+    schema: &Schema,
     table: &Table,
     reading: &mut Reading<'_>,
 ) -> Result<(), ImportError> {
-    let columns = ["globalTid", "start", "cpu", "isSchedIn", "threadState"];
+    let states = ThreadStates::read(database, schema)?;
+    let columns = [
+        "globalTid",
+        "start",
+        "cpu",
+        "isSchedIn",
+        "threadState",
+        "threadBlock",
+    ];
     scan(database, table, columns, |values| {
         reading.other_row(|reading| {
-            let [global, start, cpu, running, state] = values;
+            let [global, start, cpu, running, state, block] = values;
             let global = global.bits()?.ok_or(Skip::MissingField)?;
             let (process, tid) = reading.processes.known_thread(global);
             let running = running.integer()?.ok_or(Skip::MissingField)? != 0;
+            let off = states.off(state, block).filter(|_| !running);
             let state: Option<u32> = reading.optional(state.number());
             let scheduled = Scheduled {
                 process,
@@ -77,6 +88,7 @@ pub(crate) fn read_scheduled(
                 at_ns: start.time_ns()?.ok_or(Skip::NoTime)?,
                 cpu: reading.optional(cpu.id()),
                 running,
+                off,
                 // 0 stands for an unknown state, which is all that is recorded of threads that go on.
                 state: state.filter(|&state| state != 0),
             };

@@ -112,7 +112,7 @@ fn read(
     read_sources(database, &first, &mut reading)?;
     read_sources(database, &then, &mut reading)?;
     if let Some(table) = &scheduled {
-        host::read_scheduled(database, table, &mut reading)?;
+        host::read_scheduled(database, &schema, table, &mut reading)?;
     }
     about::read_devices(database, &schema, &mut reading)?;
     about::count_others(database, &schema, &mut reading)?;

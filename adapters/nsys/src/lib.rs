@@ -72,6 +72,7 @@ mod ranges;
 mod reading;
 mod tables;
 mod text;
+mod thread_states;
 mod waits;
 
 pub use error::ImportError;

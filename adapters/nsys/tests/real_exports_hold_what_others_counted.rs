@@ -236,3 +236,47 @@ fn progress_ends_at_the_size_of_the_file() {
     assert!(0 < told[0].done && told[0].done < size);
     assert_eq!(told[1].done, size);
 }
+
+#[test]
+fn why_a_thread_was_taken_off_is_not_made_up() {
+    let Some(folder) = real_exports() else { return };
+    // Counted with sqlite3: rows by isSchedIn, and those that leave a thread terminated. No row has a
+    // reason, and no other state but "unknown".
+    for (file, on, off, terminated) in [
+        ("0x822a5b87__test-cuda__report1.sqlite", 1_212, 1_212, 9),
+        ("Donovoi__ripgrep__report1.sqlite", 532, 532, 10),
+        ("NVIDIA__Fuser__8fa9ec2_report1.sqlite", 144, 144, 10),
+        (
+            "cestwc__balinski-and-gomory-cuda__report11.sqlite",
+            2_919,
+            2_919,
+            10,
+        ),
+        ("pipit_saxpy_mpi_cuda_perlmutter.sqlite", 1_619, 1_619, 0),
+    ] {
+        let mut last = BTreeMap::new();
+        let (mut found, mut ended) = ((0, 0), Vec::new());
+        for seen in observations(&import(&folder, file)) {
+            let Event::Scheduled(switch) = seen.event else {
+                continue;
+            };
+            assert_eq!(switch.off, None, "{file}");
+            if switch.running {
+                found.0 += 1;
+            } else {
+                found.1 += 1;
+            }
+            if switch.state == Some(5) {
+                ended.push((switch.tid, switch.at));
+            }
+            let at = last.entry(switch.tid).or_insert(switch.at);
+            *at = switch.at.max(*at);
+        }
+        assert_eq!(found, (on, off), "{file}");
+        assert_eq!(ended.len(), terminated, "{file}");
+        // That 5 stands for the end of a thread: nothing comes after it.
+        for (tid, at) in ended {
+            assert_eq!(last[&tid], at, "{file}");
+        }
+    }
+}

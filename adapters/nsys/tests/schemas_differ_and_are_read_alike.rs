@@ -6,7 +6,7 @@ use common::{
     CALLS, Export, KERNELS, OTHER_PROCESS, OTHER_THREAD, PROCESS, STRINGS, THREAD, observations,
     operations, skipped,
 };
-use lineage_core::observation::{ActivityKind, Event};
+use lineage_core::observation::{ActivityKind, Event, SwitchedOff};
 use lineage_import::{DeviceDescription, EpochsFrom, Settings, Skip};
 
 #[test]
@@ -380,6 +380,76 @@ fn waits_and_events_keep_what_joins_them() {
         [
             (28, Some(9), Some(16_836), None),
             (29, Some(9), Some(16_837), Some(77))
+        ]
+    );
+}
+
+/// The reason of each switch off, with its time, of a file with these rows: time, whether it runs from
+/// then on, state, reason.
+fn reasons(export: &Export, rows: &str) -> Vec<(u64, Option<SwitchedOff>)> {
+    export.run(CALLS).launch(THREAD, 1);
+    export.run("create table SCHED_EVENTS (start integer, isSchedIn integer, threadState integer, threadBlock integer, cpu integer, globalTid integer)");
+    export.run(&format!("with seen(start, runs, state, block) as (values {rows}) insert into SCHED_EVENTS select start, runs, state, block, 2, {THREAD} from seen"));
+    let recording = export.import().expect("an export");
+    let mut found = Vec::new();
+    for seen in observations(&recording) {
+        if let Event::Scheduled(at) = seen.event {
+            found.push((at.at.0, at.off));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn why_a_thread_was_taken_off_is_what_state_and_reason_agree_on() {
+    let (preempted, blocked) = (Some(SwitchedOff::Preempted), Some(SwitchedOff::Blocked));
+    // Numbers as in every file that names them: 1 running, 2 interruptible, 3 uninterruptible, 4
+    // stopped, 5 terminated, 7 waiting; 4 nanosleep, 44 preempted.
+    let rows = "(1, 0, 1, null), (2, 0, 2, null), (3, 0, 3, null), (4, 0, 4, null), (5, 0, 5, null), \
+         (6, 0, 7, null), (7, 0, 0, null), (8, 0, 0, 4), (9, 0, 0, 44), (10, 0, 2, 4), (11, 0, 1, 4), \
+         (12, 0, 99, null), (13, 0, null, null), (14, 0, 'x', 1.5), (15, 1, 2, 4)";
+    let expected = [
+        (1, preempted),
+        (2, blocked),
+        (3, blocked),
+        (4, blocked),
+        // It ended.
+        (5, None),
+        (6, blocked),
+        (7, None),
+        (8, blocked),
+        (9, preempted),
+        (10, blocked),
+        // The two contradict each other.
+        (11, None),
+        (12, None),
+        (13, None),
+        (14, None),
+        // It runs.
+        (15, None),
+    ];
+    assert_eq!(reasons(&Export::new(), rows), expected);
+}
+
+#[test]
+fn the_names_of_states_are_those_of_the_file_itself() {
+    let export = Export::new();
+    export.run("create table ENUM_SAMPLING_THREAD_STATE (id integer, name text, label text)");
+    export.run("insert into ENUM_SAMPLING_THREAD_STATE values (1, 'Interruptible', ''), (2, 'Running', ''), (3, 'Soaring', '')");
+    export.run("create table ENUM_SCHEDULING_THREAD_BLOCK (id integer, name text, label text)");
+    export.run("insert into ENUM_SCHEDULING_THREAD_BLOCK values (7, 'QuantumEnd', '')");
+    assert_eq!(
+        reasons(
+            &export,
+            "(1, 0, 1, null), (2, 0, 2, null), (3, 0, 3, null), (4, 0, 4, 7), (5, 0, 4, 4)"
+        ),
+        [
+            (1, Some(SwitchedOff::Blocked)),
+            (2, Some(SwitchedOff::Preempted)),
+            (3, None),
+            (4, Some(SwitchedOff::Preempted)),
+            (5, None)
         ]
     );
 }

@@ -250,6 +250,16 @@ fn words(verdict: &Verdict, row: &Row, rows: &[Row], call: Option<&str>) -> Stri
             let how = match lateness {
                 Lateness::Preempted => "its thread was preempted".to_owned(),
                 Lateness::Blocked => "its thread was blocked, until it was woken".to_owned(),
+                Lateness::Asleep { function } => {
+                    format!("its thread waited in {}", printable(function))
+                }
+                Lateness::WithoutProcessor {
+                    not_before,
+                    not_after,
+                } => format!(
+                    "its thread was ready to run and had no processor for at least that long, at some time in {}",
+                    duration(not_after.0.saturating_sub(not_before.0))
+                ),
                 Lateness::OffProcessor => "its thread was off its processor".to_owned(),
                 Lateness::BusyWith(epoch) => {
                     format!("its thread was busy with epoch {}", epoch.id.get())
@@ -304,6 +314,9 @@ fn words(verdict: &Verdict, row: &Row, rows: &[Row], call: Option<&str>) -> Stri
             format!("{call} (usually {})", duration(*typical_ns))
         }
         Verdict::Expected(Expected::Dispatch) => "dispatch".to_owned(),
+        Verdict::Expected(Expected::NotDueYet) => {
+            "not due yet: the application expected it to start later".to_owned()
+        }
         Verdict::Expected(Expected::Covered(by)) => {
             format!("covered: {} ran", named(*by, rows))
         }

@@ -3,7 +3,7 @@
 use super::history::Histories;
 use super::life::{Doubt, Expected, Lateness, Segment, Stage, Verdict};
 use super::scene::Scene;
-use super::threads::{Ran, SCHEDULER, Stretch, Thread, cut};
+use super::threads::{Doing, Ran, SCHEDULER, Stretch, Thread, cut};
 use crate::evidence::TimeSource;
 use crate::id::{Attribution, HostNanos, LaunchEpoch};
 use crate::readiness::{Partials, Role};
@@ -35,7 +35,7 @@ impl Host<'_, '_> {
     pub(super) fn verdicts(
         &mut self,
         row: &Row,
-        piece: HostPiece,
+        mut piece: HostPiece,
         partial: Partials,
         perhaps_covered: bool,
     ) -> Vec<Segment> {
@@ -49,6 +49,18 @@ impl Host<'_, '_> {
                 verdict,
             });
         };
+        if is_before_scope(piece.stage)
+            && let Some(due) = self.scene.marks_of(row).expected
+            && due > piece.from
+        {
+            let to = due.min(piece.to);
+            let verdict = Verdict::Expected(Expected::NotDueYet);
+            push(piece.from, to, verdict, Some(TimeSource::Application));
+            piece.from = to;
+            if to == piece.to {
+                return out;
+            }
+        }
         if piece.stage == Stage::Api
             && let Some(typical_ns) = self.usual_call(row)
         {
@@ -92,6 +104,9 @@ impl Host<'_, '_> {
         let ready = marks.ready.is_some();
         let (from, to) = (piece.from, piece.to);
         let one = |verdict, source| vec![claim(from, to, verdict, source)];
+        // The application itself expected it to start, and had not handed it over.
+        let due = marks.expected.is_some_and(|due| due <= from);
+        let overdue = due && piece.next == Stage::HandedOver;
         match piece.stage {
             Stage::Declared => {
                 if marks.ready == Some(to) {
@@ -99,6 +114,9 @@ impl Host<'_, '_> {
                 }
                 if marks.batch_formed == Some(to) {
                     return one(Verdict::BatchWait, Some(TimeSource::Application));
+                }
+                if overdue {
+                    return one(Verdict::ApplicationLate, Some(TimeSource::Application));
                 }
                 one(Verdict::Unresolved(Doubt::NotMarkedReady), None)
             }
@@ -110,6 +128,9 @@ impl Host<'_, '_> {
                     return one(Verdict::Unresolved(Doubt::NotMarkedReady), None);
                 }
                 match (piece.stage, piece.next) {
+                    (Stage::Ready | Stage::BatchFormed, Stage::HandedOver) if overdue => {
+                        one(Verdict::ApplicationLate, Some(TimeSource::Application))
+                    }
                     // The thread that launches did not have it yet.
                     (Stage::Ready | Stage::BatchFormed, Stage::HandedOver) => {
                         one(Verdict::Unresolved(Doubt::NotHandedOver), None)
@@ -140,24 +161,32 @@ impl Host<'_, '_> {
             _ => None,
         };
         let mut out = Vec::new();
-        for part in thread.ran(piece.from, piece.to) {
-            if let Some(lateness) = off(part.of) {
-                let verdict = Verdict::SubmitterLate(lateness);
-                out.push(claim(part.from, part.to, verdict, Some(SCHEDULER)));
+        let mut late = |from, to, lateness, source| {
+            out.push(claim(from, to, Verdict::SubmitterLate(lateness), source));
+        };
+        for part in thread.doing(piece.from, piece.to) {
+            let off = off(thread, part.of);
+            if part.of.ran != Ran::Unknown
+                && let Some(lateness) = off
+            {
+                late(part.from, part.to, lateness, Some(SCHEDULER));
                 continue;
             }
             for scope in busy_with(thread, own, part.from, part.to) {
-                let (verdict, source) = match scope.of {
-                    Some(other) => (
-                        Verdict::SubmitterLate(Lateness::BusyWith(other)),
-                        Some(TimeSource::RuntimeHook),
-                    ),
-                    None => (
-                        Verdict::SubmitterLate(Lateness::Unknown),
-                        Some(piece.source),
-                    ),
-                };
-                out.push(claim(scope.from, scope.to, verdict, source));
+                if let Some(other) = scope.of {
+                    let source = Some(TimeSource::RuntimeHook);
+                    late(scope.from, scope.to, Lateness::BusyWith(other), source);
+                    continue;
+                }
+                if let Some(asleep) = &off {
+                    late(scope.from, scope.to, asleep.clone(), Some(SCHEDULER));
+                    continue;
+                }
+                let (queued, rest) = queued(thread, part.of, scope.from, scope.to);
+                if let Some(lateness) = queued {
+                    late(scope.from, rest, lateness, Some(SCHEDULER));
+                }
+                late(rest, scope.to, Lateness::Unknown, Some(piece.source));
             }
         }
         out
@@ -178,16 +207,20 @@ impl Host<'_, '_> {
                 Some(role) if role.blocks_thread() => Verdict::HostSyncWait { function },
                 Some(Role::Allocation) => Verdict::Allocation { function },
                 _ => {
-                    for ran in thread.ran(part.from, part.to) {
-                        let (verdict, source) = match ran.of {
-                            Ran::Running => (Verdict::HostWork, Some(SCHEDULER)),
-                            Ran::Unknown => (Verdict::Unresolved(Doubt::ThreadUnknown), None),
-                            of => {
-                                let lateness = off(of).unwrap_or(Lateness::OffProcessor);
+                    for doing in thread.doing(part.from, part.to) {
+                        let (queued, rest) = queued(thread, doing.of, doing.from, doing.to);
+                        if let Some(lateness) = queued {
+                            let verdict = Verdict::SubmitterLate(lateness);
+                            out.push(claim(doing.from, rest, verdict, Some(SCHEDULER)));
+                        }
+                        let (verdict, source) = match (doing.of.ran, off(thread, doing.of)) {
+                            (_, Some(lateness)) => {
                                 (Verdict::SubmitterLate(lateness), Some(SCHEDULER))
                             }
+                            (Ran::Running, None) => (Verdict::HostWork, Some(SCHEDULER)),
+                            (_, None) => (Verdict::Unresolved(Doubt::ThreadUnknown), None),
                         };
-                        out.push(claim(ran.from, ran.to, verdict, source));
+                        out.push(claim(rest, doing.to, verdict, source));
                     }
                     continue;
                 }
@@ -234,30 +267,33 @@ impl Host<'_, '_> {
                 out.push(claim(part.from, part.to, verdict, source));
                 continue;
             }
-            for ran in thread.ran(part.from, part.to) {
+            for doing in thread.doing(part.from, part.to) {
                 let slow = Verdict::ApiSlow {
                     cause: None,
                     typical_ns,
                 };
-                let (verdict, source) = match (ran.of, typical_ns) {
-                    (Ran::Preempted, _) => {
+                // A call may rightly sleep: for a lock of the driver's, or room in a queue.
+                let at_it = matches!(doing.of.ran, Ran::Blocked | Ran::Running)
+                    || thread.waits_in(doing.of).is_some();
+                let (queued, rest) = queued(thread, doing.of, doing.from, doing.to);
+                if let Some(lateness) = queued {
+                    let verdict = Verdict::SubmitterLate(lateness);
+                    out.push(claim(doing.from, rest, verdict, Some(SCHEDULER)));
+                }
+                let (verdict, source) = match typical_ns {
+                    _ if doing.of.ran == Ran::Preempted => {
                         (Verdict::SubmitterLate(Lateness::Preempted), Some(SCHEDULER))
                     }
-                    // A call may rightly sleep: for a lock of the driver's, or room in a queue.
-                    (Ran::Blocked | Ran::Running, Some(_)) if named.is_empty() => {
-                        (slow, Some(SCHEDULER))
-                    }
+                    Some(_) if at_it && named.is_empty() => (slow, Some(SCHEDULER)),
                     // The overhead explains the call, and the rest of it is usual.
-                    (Ran::Blocked | Ran::Running, Some(typical_ns)) => (
+                    Some(typical_ns) if at_it => (
                         Verdict::Expected(Expected::UsualCall { typical_ns }),
                         Some(piece.source),
                     ),
-                    (_, Some(typical_ns)) => {
-                        (Verdict::Unresolved(Doubt::LongCall { typical_ns }), None)
-                    }
-                    (_, None) => (Verdict::Unresolved(Doubt::NoHistory), None),
+                    Some(typical_ns) => (Verdict::Unresolved(Doubt::LongCall { typical_ns }), None),
+                    None => (Verdict::Unresolved(Doubt::NoHistory), None),
                 };
-                out.push(claim(ran.from, ran.to, verdict, source));
+                out.push(claim(rest, doing.to, verdict, source));
             }
         }
         leave_usual(&mut out, typical_ns, piece.source);
@@ -292,30 +328,76 @@ fn claim(from: HostNanos, to: HostNanos, verdict: Verdict, source: Option<TimeSo
 }
 
 /// Of a slow call, what such calls take anyway is as expected. Where in the call that was is not
-/// known: it is told at its end.
+/// known: it is told where the slow time ends. Time of which nothing is known may have been part of
+/// it; time without a processor was not.
 fn leave_usual(claims: &mut Vec<Claim>, typical_ns: Option<u64>, source: TimeSource) {
     let Some(typical_ns) = typical_ns else { return };
-    let Some(last) = claims.last_mut() else {
-        return;
-    };
-    if !matches!(last.of.0, Verdict::ApiSlow { cause: None, .. }) {
-        return;
+    let length = |of: &Claim| of.to.0.saturating_sub(of.from.0);
+    let is_slow = |of: &Claim| matches!(of.of.0, Verdict::ApiSlow { cause: None, .. });
+    let unknown = claims
+        .iter()
+        .filter(|of| matches!(of.of.0, Verdict::Unresolved(_)));
+    let unknown_ns: u64 = unknown.map(length).sum();
+    let mut usual_ns = typical_ns.saturating_sub(unknown_ns);
+    let mut told = Vec::with_capacity(claims.len() + 1);
+    for mut of in claims.drain(..).rev() {
+        let usual = usual_ns.min(length(&of));
+        if is_slow(&of) && usual > 0 {
+            usual_ns -= usual;
+            let from = HostNanos(of.to.0 - usual);
+            let verdict = Verdict::Expected(Expected::UsualCall { typical_ns });
+            told.push(claim(from, of.to, verdict, Some(source)));
+            of.to = from;
+        }
+        told.push(of);
     }
-    let length = last.to.0.saturating_sub(last.from.0);
-    let (from, to) = (HostNanos(last.to.0 - typical_ns.min(length)), last.to);
-    last.to = from;
-    let usual = Verdict::Expected(Expected::UsualCall { typical_ns });
-    claims.push(claim(from, to, usual, Some(source)));
+    told.reverse();
+    *claims = told;
 }
 
-/// How a thread that is off its processor is late; `None` if it ran or that is not known.
-const fn off(ran: Ran) -> Option<Lateness> {
-    match ran {
+/// How a thread that did not run is late; `None` if it ran or that is not known.
+fn off(thread: &Thread, doing: Doing) -> Option<Lateness> {
+    if let Some(function) = thread.waits_in(doing) {
+        return Some(Lateness::Asleep {
+            function: function.clone(),
+        });
+    }
+    match doing.ran {
         Ran::Preempted => Some(Lateness::Preempted),
         Ran::Blocked => Some(Lateness::Blocked),
         Ran::Off => Some(Lateness::OffProcessor),
         Ran::Running | Ran::Unknown => None,
     }
+}
+
+/// What of a stretch the thread had no processor for, as far as only that is known, and where in the
+/// stretch the telling goes on. When in the stretch it was is not known.
+fn queued(
+    thread: &Thread,
+    doing: Doing,
+    from: HostNanos,
+    to: HostNanos,
+) -> (Option<Lateness>, HostNanos) {
+    if doing.ran != Ran::Unknown || thread.waits_in(doing).is_some() {
+        return (None, from);
+    }
+    let least_ns = thread.queued_ns(from, to);
+    let lateness = Lateness::WithoutProcessor {
+        not_before: from,
+        not_after: to,
+    };
+    (
+        (least_ns > 0).then_some(lateness),
+        HostNanos(from.0 + least_ns),
+    )
+}
+
+/// Whether a stage is before the thread that launches is at the work.
+const fn is_before_scope(stage: Stage) -> bool {
+    matches!(
+        stage,
+        Stage::Declared | Stage::Ready | Stage::BatchFormed | Stage::HandedOver
+    )
 }
 
 /// Cuts a stretch by the epochs in whose scopes the thread was, others than its own.

@@ -34,9 +34,9 @@ macro_rules! verdicts {
 }
 
 verdicts! {
-    /// The application declared the work and had it ready late.
+    /// The application had the work ready late, or handed it over later than it expected it to start.
     ApplicationLate "application_late"
-        claimed "the application's own marks say that the work was not ready before"
+        claimed "the application's own marks say that the work was not ready before, or that it was due and had not been handed over"
         falsified "a mark that was set later than the moment it is about";
     /// The work was ready and handed over, and its thread took it late.
     SubmitterLate "submitter_late"

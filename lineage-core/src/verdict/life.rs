@@ -71,18 +71,33 @@ pub enum Expected {
     Dispatch,
     /// Earlier work that it had to wait for was running: it cost nothing.
     Covered(Dependency),
+    /// The application's own mark says that it expected the work to start later than this.
+    NotDueYet,
 }
 
 /// What a submitting thread did instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Lateness {
     /// It could have run, and another was given its processor.
     Preempted,
     /// It waited for something: time, a lock, data.
     Blocked,
+    /// It was inside a call of the operating system's, and waited there.
+    Asleep {
+        /// The function, as `poll`.
+        function: Arc<str>,
+    },
     /// It was off its processor, and why is not recorded.
     OffProcessor,
+    /// It was ready to run and had no processor for at least this long, at some time between these
+    /// two: how long is counted, and when is not. The stretch is told where they begin.
+    WithoutProcessor {
+        /// Not before this.
+        not_before: HostNanos,
+        /// Not after this.
+        not_after: HostNanos,
+    },
     /// It was in the scope of another epoch.
     BusyWith(LaunchEpoch),
     /// Not known.

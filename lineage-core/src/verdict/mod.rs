@@ -48,7 +48,9 @@ mod host;
 mod judge;
 mod kind;
 mod life;
+mod os_call;
 mod path;
+mod run_queue;
 mod scene;
 mod threads;
 

@@ -1,10 +1,13 @@
 //! What each thread did: whether it ran, in whose scope it was, which calls it made.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
+use super::run_queue::RunQueues;
 use crate::evidence::TimeSource;
 use crate::id::{Attribution, HostNanos};
-use crate::observation::{Event, OverheadKind, SchedulerSession, SwitchedOff};
+use crate::observation::{Event, OsCall, OverheadKind, SchedulerSession, SwitchedOff};
 
 /// Whether a thread ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +18,14 @@ pub(super) enum Ran {
     /// Off its processor, and why is not recorded.
     Off,
     Unknown,
+}
+
+/// Whether a thread ran, and inside of which call of the operating system's it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Doing {
+    pub(super) ran: Ran,
+    /// The call's number on its thread.
+    os_call: Option<usize>,
 }
 
 /// A stretch of a thread's time.
@@ -33,13 +44,70 @@ pub(super) struct Thread {
     /// Numbers of its outermost calls, in order.
     pub(super) calls: Vec<usize>,
     pub(super) overheads: Vec<Stretch<OverheadKind>>,
+    /// Its outermost calls of the operating system's, in order, each with its number.
+    os_calls: Vec<Stretch<Option<usize>>>,
+    os_names: Vec<Arc<str>>,
+    queued: RunQueues,
 }
 
 impl Thread {
     /// Cuts an interval into stretches by what the thread did; each of them is not empty, and
     /// together they are the interval.
-    pub(super) fn ran(&self, from: HostNanos, to: HostNanos) -> Vec<Stretch<Ran>> {
-        cut(&self.ran, from, to, Ran::Unknown)
+    pub(super) fn doing(&self, from: HostNanos, to: HostNanos) -> Vec<Stretch<Doing>> {
+        let mut out = Vec::new();
+        for part in cut(&self.ran, from, to, Ran::Unknown) {
+            for inside in cut(&self.os_calls, part.from, part.to, None) {
+                out.push(Stretch {
+                    from: inside.from,
+                    to: inside.to,
+                    of: Doing {
+                        ran: part.of,
+                        os_call: inside.of,
+                    },
+                });
+            }
+        }
+        out
+    }
+
+    /// The call of the operating system's that the thread waited in; `None` if it is not known to
+    /// have waited. Off its processor for what it waited for, it did, whatever the call is; where
+    /// that is not recorded, it did in a call that does nothing else.
+    pub(super) fn waits_in(&self, doing: Doing) -> Option<&Arc<str>> {
+        let name = self.os_names.get(doing.os_call?)?;
+        let waits = match doing.ran {
+            Ran::Blocked => true,
+            Ran::Off | Ran::Unknown => super::os_call::waits(name),
+            Ran::Running | Ran::Preempted => false,
+        };
+        waits.then_some(name)
+    }
+
+    /// For how long at least it was ready to run within an interval, and had no processor.
+    pub(super) fn queued_ns(&self, from: HostNanos, to: HostNanos) -> u64 {
+        self.queued.least_ns(from, to)
+    }
+
+    /// Takes in its calls of the operating system's. Of nested ones the outer speaks.
+    fn take_os_calls(&mut self, mut calls: Vec<&OsCall>) {
+        calls.sort_by_key(|of| (of.start, std::cmp::Reverse(of.end)));
+        let mut until = HostNanos(0);
+        for call in calls {
+            // Of one that did not return it is only known when it began.
+            let Some(end) = call.end.filter(|end| *end > call.start) else {
+                continue;
+            };
+            if call.start < until {
+                continue;
+            }
+            until = end;
+            self.os_calls.push(Stretch {
+                from: call.start,
+                to: end,
+                of: Some(self.os_names.len()),
+            });
+            self.os_names.push(call.name.clone());
+        }
     }
 
     /// The innermost scope around a moment.
@@ -101,7 +169,9 @@ impl Threads {
         let mut threads = Self::default();
         let mut switches: FxHashMap<u64, Vec<Switch>> = FxHashMap::default();
         let mut ended: Option<HostNanos> = None;
+        let mut os_calls: FxHashMap<u64, Vec<&OsCall>> = FxHashMap::default();
         for event in events {
+            threads.take_run_queue(event);
             match event {
                 Event::Scope(scope) => threads.of(scope.thread.tid).scopes.push(Stretch {
                     from: scope.entered,
@@ -131,8 +201,12 @@ impl Threads {
                     });
                 }
                 Event::SchedulerSession(of) => watch(of, &mut switches, &mut ended),
+                Event::OsCall(of) => os_calls.entry(of.tid).or_default().push(of),
                 _ => {}
             }
+        }
+        for (tid, calls) in os_calls {
+            threads.of(tid).take_os_calls(calls);
         }
         for (tid, mut switches) in switches {
             switches.sort_by_key(|of| of.at);
@@ -143,8 +217,27 @@ impl Threads {
                 .scopes
                 .sort_by_key(|scope| (scope.from, std::cmp::Reverse(scope.to)));
             thread.overheads.sort_by_key(|of| (of.from, of.to));
+            thread.queued.sort();
         }
         threads
+    }
+
+    /// Takes in how long threads waited for a processor, and when they are known to have run: what
+    /// a thread stamps itself, it stamps on a processor.
+    fn take_run_queue(&mut self, event: &Event) {
+        let (tid, moments) = match event {
+            Event::RunQueue(of) => return self.of(of.tid).queued.add(of),
+            Event::Scope(of) => (of.thread.tid, [Some(of.entered), Some(of.exited)]),
+            Event::Call(of) => (of.thread.tid, [Some(of.entered), of.exited]),
+            Event::Api(of) => (of.tid, [of.start, of.end]),
+            Event::Received(of) => (of.thread.tid, [Some(of.at), None]),
+            Event::Sent(of) => (of.thread.tid, [Some(of.at), None]),
+            _ => return,
+        };
+        let queued = &mut self.of(tid).queued;
+        for at in moments.into_iter().flatten() {
+            queued.ran_at(at);
+        }
     }
 }
 
@@ -245,11 +338,60 @@ mod tests {
 
     fn ran(events: &[Event], from: u64, to: u64) -> Vec<(u64, u64, Ran)> {
         let mut threads = Threads::gather(events.iter());
-        let stretches = threads.of(7).ran(HostNanos(from), HostNanos(to));
+        let stretches = threads.of(7).doing(HostNanos(from), HostNanos(to));
         stretches
             .iter()
-            .map(|of| (of.from.0, of.to.0, of.of))
+            .map(|of| (of.from.0, of.to.0, of.of.ran))
             .collect()
+    }
+
+    fn os_call(name: &str, start: u64, end: Option<u64>) -> Event {
+        Event::OsCall(OsCall {
+            tid: 7,
+            name: name.into(),
+            start: HostNanos(start),
+            end: end.map(HostNanos),
+        })
+    }
+
+    /// In which calls it waited, and when.
+    fn waited(events: &[Event], from: u64, to: u64) -> Vec<(u64, u64, String)> {
+        let mut threads = Threads::gather(events.iter());
+        let thread = threads.of(7);
+        let doing = thread.doing(HostNanos(from), HostNanos(to));
+        let named = doing.iter().filter_map(|part| {
+            let name = thread.waits_in(part.of)?;
+            Some((part.from.0, part.to.0, name.to_string()))
+        });
+        named.collect()
+    }
+
+    #[test]
+    fn without_switches_only_a_call_that_does_nothing_else_is_waited_in() {
+        let events = [
+            os_call("poll", 100, Some(200)),
+            // Inside of it: the outer one speaks.
+            os_call("nanosleep", 120, Some(150)),
+            // It copies as well as it waits.
+            os_call("read", 200, Some(300)),
+            os_call("pthread_cond_wait", 350, None),
+        ];
+        assert_eq!(waited(&events, 50, 400), [(100, 200, "poll".to_owned())]);
+    }
+
+    #[test]
+    fn with_switches_a_thread_waits_where_it_was_blocked_and_not_where_it_was_preempted() {
+        let events = [
+            os_call("read", 100, Some(200)),
+            os_call("poll", 300, Some(400)),
+            switch(90, true, None),
+            switch(120, false, Some(SwitchedOff::Blocked)),
+            switch(180, true, None),
+            switch(310, false, Some(SwitchedOff::Preempted)),
+            switch(390, true, None),
+            switch(500, true, None),
+        ];
+        assert_eq!(waited(&events, 90, 500), [(120, 180, "read".to_owned())]);
     }
 
     #[test]

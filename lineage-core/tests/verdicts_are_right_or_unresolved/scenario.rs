@@ -10,10 +10,16 @@ use crate::world::{HostTruth, Launch, Recorded, World, epoch};
 pub(crate) enum Cause {
     /// Its own marks say that it was not ready.
     ApplicationLate,
+    /// By its own mark it was due, and it was handed over later.
+    Overdue,
+    /// By its own mark it was not due before its thread took it: nothing was late until then.
+    DueLater,
     /// Its batch was formed late.
     BatchWait,
     /// Its thread was preempted when it had been handed over.
     HostLate,
+    /// Its thread slept in a call of the system's when it had been handed over.
+    HostAsleep,
     /// Its thread was in the scope of another epoch.
     HostBusy,
     /// Its thread computed.
@@ -24,6 +30,8 @@ pub(crate) enum Cause {
     Allocation,
     /// Its thread was preempted within its scope.
     Preempted,
+    /// Its thread slept in a call of the system's within its scope.
+    Asleep,
     /// The function was loaded in the call.
     Loading,
     /// The ring was full.
@@ -49,15 +57,19 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::ApplicationLate,
+        Self::Overdue,
+        Self::DueLater,
         Self::BatchWait,
         Self::HostLate,
+        Self::HostAsleep,
         Self::HostBusy,
         Self::HostWork,
         Self::ReadBack,
         Self::Allocation,
         Self::Preempted,
+        Self::Asleep,
         Self::Loading,
         Self::QueueFull,
         Self::SubmitHeld,
@@ -129,16 +141,31 @@ pub(crate) fn play(causes: &[Cause], settings: Settings) -> Scenario {
         let now = world.now();
         world.truth.push((from, now, HostTruth::BatchWait));
     }
+    let due = world.now();
+    if has(Cause::Overdue) {
+        world.mark(own, Mark::Expected);
+    }
     background(&mut world, causes, [a, b, c]);
+    if has(Cause::Overdue) {
+        world.rest(220_000);
+        let now = world.now();
+        world.truth.push((due, now, HostTruth::ApplicationLate));
+    }
     world.send(own);
     if has(Cause::HostLate) {
         world.preempted(400_000);
+    }
+    if has(Cause::HostAsleep) {
+        world.asleep(180_000);
     }
     if has(Cause::HostBusy) {
         let from = world.now();
         world.scope(other, |world| world.rest(250_000));
         let now = world.now();
         world.truth.push((from, now, HostTruth::BusyWith(other)));
+    }
+    if has(Cause::DueLater) {
+        world.mark(own, Mark::Expected);
     }
     world.receive(own);
     let target = world.scope(own, |world| in_scope(world, causes, [a, b, c]));
@@ -264,6 +291,9 @@ fn in_scope(world: &mut World, causes: &[Cause], [a, b, _]: [u32; 3]) -> u64 {
     }
     if has(Cause::Preempted) {
         world.preempted(350_000);
+    }
+    if has(Cause::Asleep) {
+        world.asleep(140_000);
     }
     let mut launch = if has(Cause::CopyEngine) {
         Launch::copy(a, 20_000)

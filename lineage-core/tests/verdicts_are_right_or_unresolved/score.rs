@@ -1,18 +1,27 @@
 //! Claims held against truth.
 
 use lineage_core::correlator::{Correlator, Limits};
-use lineage_core::observation::{Event, Observation, Operation, SynchronizationKind};
+use lineage_core::id::HostNanos;
+use lineage_core::observation::{
+    Event, Observation, Operation, RunQueue, SchedulerSession, SynchronizationKind,
+};
 use lineage_core::row::Row;
 use lineage_core::verdict::{Judge, Lateness, Life, Segment, Settings, Verdict};
 use lineage_sim_model::{Cause, Facts};
 
-use crate::world::{HostTruth, Recorded};
+use crate::world::{BEGIN_NS, ENGINE, HostTruth, Recorded, WAITED_IN};
 
 /// A kind of evidence that is taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Without {
     Nothing,
+    /// No evidence of what threads did.
     Scheduler,
+    /// No switches: only how long threads waited for a processor within each tenth of a
+    /// millisecond, and which calls of the system's they were in.
+    Switches,
+    /// No calls of the system's.
+    OsCalls,
     Latency,
     Events,
     Overheads,
@@ -23,9 +32,11 @@ pub(crate) enum Without {
 }
 
 impl Without {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Nothing,
         Self::Scheduler,
+        Self::Switches,
+        Self::OsCalls,
         Self::Latency,
         Self::Events,
         Self::Overheads,
@@ -39,7 +50,12 @@ impl Without {
     fn of(self, event: &Event) -> Option<Event> {
         let gone = match self {
             Self::Nothing | Self::Latency => false,
-            Self::Scheduler => matches!(event, Event::Scheduled(_) | Event::SchedulerSession(_)),
+            Self::Scheduler => matches!(
+                event,
+                Event::Scheduled(_) | Event::SchedulerSession(_) | Event::OsCall(_)
+            ),
+            Self::Switches => matches!(event, Event::Scheduled(_) | Event::SchedulerSession(_)),
+            Self::OsCalls => matches!(event, Event::OsCall(_)),
             Self::Events => match event {
                 Event::EventRecord(_) => true,
                 Event::Synchronization(of) => of.kind == SynchronizationKind::StreamWait,
@@ -48,7 +64,10 @@ impl Without {
             Self::Overheads => matches!(event, Event::Overhead(_)),
             Self::SchedulerAndOverheads => matches!(
                 event,
-                Event::Scheduled(_) | Event::SchedulerSession(_) | Event::Overhead(_)
+                Event::Scheduled(_)
+                    | Event::SchedulerSession(_)
+                    | Event::OsCall(_)
+                    | Event::Overhead(_)
             ),
             Self::Lineage => matches!(
                 event,
@@ -110,7 +129,11 @@ impl Score {
 /// Judges what is left of a recording.
 pub(crate) fn judge(recorded: &Recorded, without: Without) -> (Vec<Row>, Vec<Life>) {
     let left = recorded.events.iter().filter_map(|of| without.of(of));
-    let observations: Vec<Observation> = left.map(Observation::live).collect();
+    let mut left: Vec<Event> = left.collect();
+    if without == Without::Switches {
+        left.extend(run_queues(recorded));
+    }
+    let observations: Vec<Observation> = left.into_iter().map(Observation::live).collect();
     let mut correlator = Correlator::new(Limits::default());
     for observation in &observations {
         correlator.observe(observation);
@@ -120,6 +143,38 @@ pub(crate) fn judge(recorded: &Recorded, without: Without) -> (Vec<Row>, Vec<Lif
     correlator.drain(&mut rows, &mut faults);
     let lives = Judge::new(Settings::default()).judge(&observations, &rows);
     (rows, lives)
+}
+
+/// What `/proc` would have said of the thread every tenth of a millisecond: a wait counts where it
+/// ends, and only that it was, not when.
+fn run_queues(recorded: &Recorded) -> Vec<Event> {
+    const EVERY_NS: u64 = 100_000;
+    let at = HostNanos;
+    let only = SchedulerSession::RunQueueOnly {
+        tid: ENGINE,
+        why: "so asked for".into(),
+        at: at(BEGIN_NS),
+    };
+    let preempted = recorded.host.iter();
+    let preempted: Vec<(u64, u64)> = preempted
+        .filter(|(_, _, of)| *of == HostTruth::Preempted)
+        .map(|(begin, end, _)| (*begin, *end))
+        .collect();
+    let last = preempted.iter().map(|(_, end)| *end).max().unwrap_or(0);
+    let windows = (BEGIN_NS..last + EVERY_NS).step_by(EVERY_NS as usize);
+    let queues = windows.map(|from| {
+        let to = from + EVERY_NS;
+        let ended = preempted.iter().filter(|(_, end)| (from..to).contains(end));
+        Event::from(RunQueue {
+            tid: ENGINE,
+            not_before: at(from),
+            not_after: at(to),
+            waited_ns: ended.map(|(begin, end)| end - begin).sum(),
+            ran_ns: 0,
+            turns: 0,
+        })
+    });
+    std::iter::once(only.into()).chain(queues).collect()
 }
 
 /// Holds every claim against what was so.
@@ -196,7 +251,7 @@ fn is_right(
         None => Err("it was not so".to_owned()),
     };
     // Host time is only critical where nothing of what it truly had to wait for was at the device.
-    let critical = || {
+    let critical_in = |from: u64, to: u64| {
         let mut before = facts.dependency_number;
         while let Some(of) = recorded.facts.get(&before) {
             if of.submitted_ns + tolerance < to && from + tolerance < of.end_ns {
@@ -206,6 +261,7 @@ fn is_right(
         }
         Ok(())
     };
+    let critical = || critical_in(from, to);
     let host = |wanted: HostTruth| {
         critical()?;
         let of_kind = recorded.host.iter().filter(|(_, _, of)| *of == wanted);
@@ -216,6 +272,12 @@ fn is_right(
             Err("the host was not at that".to_owned())
         }
     };
+    // For how long the host was at that within an interval.
+    let total = |wanted: HostTruth, begin: u64, end: u64| -> u64 {
+        let of_kind = recorded.host.iter().filter(|(_, _, of)| *of == wanted);
+        let inside = of_kind.map(|(from, to, _)| (*to).min(end).saturating_sub((*from).max(begin)));
+        inside.sum()
+    };
     let number = |row: usize| {
         let operation = rows[row].operation.as_ref().expect("all are launches");
         number_of(operation)
@@ -224,6 +286,24 @@ fn is_right(
         Verdict::ApplicationLate => host(HostTruth::ApplicationLate),
         Verdict::BatchWait => host(HostTruth::BatchWait),
         Verdict::SubmitterLate(Lateness::Preempted) => host(HostTruth::Preempted),
+        Verdict::SubmitterLate(Lateness::Blocked) => host(HostTruth::Asleep),
+        Verdict::SubmitterLate(Lateness::Asleep { function }) if **function == *WAITED_IN => {
+            host(HostTruth::Asleep)
+        }
+        // So much of it, wherever it was.
+        Verdict::SubmitterLate(Lateness::WithoutProcessor {
+            not_before,
+            not_after,
+        }) => {
+            let (begin, end) = (not_before.0, not_after.0);
+            critical_in(begin, end)?;
+            let inside = total(HostTruth::Preempted, begin, end);
+            if segment.duration_ns() <= inside && begin <= from && to <= end {
+                Ok(())
+            } else {
+                Err(format!("it had no processor for {inside} ns"))
+            }
+        }
         Verdict::SubmitterLate(Lateness::BusyWith(epoch)) => host(HostTruth::BusyWith(*epoch)),
         // It says no more than that the work was handed over and not taken: the script has it so.
         Verdict::SubmitterLate(Lateness::Unknown) => critical(),
@@ -232,6 +312,7 @@ fn is_right(
             critical()?;
             let idle = [
                 HostTruth::Preempted,
+                HostTruth::Asleep,
                 HostTruth::SyncWait,
                 HostTruth::Allocation,
             ];
@@ -249,6 +330,16 @@ fn is_right(
             own.or_else(|_| critical())
         }
         Verdict::Allocation { .. } => host(HostTruth::Allocation),
+        // By its history it is known how much of the call was slow, and not where in it.
+        Verdict::ApiSlow { cause: None, .. } => {
+            critical()?;
+            let slow = total(HostTruth::ApiSlow, facts.called_ns, facts.queued_ns);
+            if segment.duration_ns() <= slow {
+                Ok(())
+            } else {
+                Err(format!("its call was slow for {slow} ns"))
+            }
+        }
         Verdict::ApiSlow { .. } => host(HostTruth::ApiSlow),
         Verdict::SubmitWait => {
             critical()?;

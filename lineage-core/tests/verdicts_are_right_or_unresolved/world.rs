@@ -10,9 +10,9 @@ use lineage_core::observation::{
     ActivityKind, ApiDomain, ApiId, ApiRecord, Call, CarrierKind, Collected, Declared,
     DeviceDescribed, DeviceSession, EdgeKind, Event, EventRecord, Flushed, GraphChange, GraphEdge,
     GraphEvent, GraphLaunch, GraphNodeKind, GraphSequence, Handoff, LaunchAttributes, LaunchOrder,
-    Mark, Marked, Operation, OperationsDue, Overhead, OverheadKind, Placement, Received, Scheduled,
-    SchedulerSession, Scope, Sent, StreamDescribed, StreamKind, SwitchedOff, Synchronization,
-    SynchronizationKind, Tenancy,
+    Mark, Marked, Operation, OperationsDue, OsCall, Overhead, OverheadKind, Placement, Received,
+    Scheduled, SchedulerSession, Scope, Sent, StreamDescribed, StreamKind, SwitchedOff,
+    Synchronization, SynchronizationKind, Tenancy,
 };
 use lineage_sim_model::{
     DeviceTime, Direction, Facts, GraphNode, Host, Model, OperationKey, Settings, StreamKey,
@@ -24,6 +24,11 @@ pub(crate) const ENGINE: u64 = 7;
 /// The thread that declares.
 const FRONT: u64 = 3;
 
+/// The call that the thread sleeps in.
+pub(crate) const WAITED_IN: &str = "poll";
+/// When a world begins.
+pub(crate) const BEGIN_NS: u64 = 1_000_000_000;
+
 /// What the host did, as the script says it: the truth of its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostTruth {
@@ -31,6 +36,7 @@ pub(crate) enum HostTruth {
     BatchWait,
     Preempted,
     BusyWith(LaunchEpoch),
+    Asleep,
     Work,
     SyncWait,
     Allocation,
@@ -76,7 +82,6 @@ fn thread(tid: u64) -> ThreadKey {
 
 impl World {
     pub(crate) fn new(settings: Settings) -> Self {
-        const BEGIN_NS: u64 = 1_000_000_000;
         let mut world = Self {
             model: Model::new(settings, BEGIN_NS),
             host: Host::new(BEGIN_NS),
@@ -427,21 +432,38 @@ impl World {
 
     /// The thread is taken off its processor for so long.
     pub(crate) fn preempted(&mut self, ns: u64) {
-        let from = self.now();
-        self.switch(from, false);
-        self.rest(ns);
-        let to = self.now();
-        self.switch(to, true);
+        let (from, to) = self.off(ns, SwitchedOff::Preempted);
         self.truth.push((from, to, HostTruth::Preempted));
     }
 
-    fn switch(&mut self, ns: u64, running: bool) {
+    /// The thread waits for so long in a call of the system's.
+    pub(crate) fn asleep(&mut self, ns: u64) {
+        let (from, to) = self.off(ns, SwitchedOff::Blocked);
+        self.truth.push((from, to, HostTruth::Asleep));
+        self.saw(OsCall {
+            tid: ENGINE,
+            name: WAITED_IN.into(),
+            start: at(from),
+            end: Some(at(to)),
+        });
+    }
+
+    fn off(&mut self, ns: u64, why: SwitchedOff) -> (u64, u64) {
+        let from = self.now();
+        self.switch(from, Some(why));
+        self.rest(ns);
+        let to = self.now();
+        self.switch(to, None);
+        (from, to)
+    }
+
+    fn switch(&mut self, ns: u64, off: Option<SwitchedOff>) {
         self.saw(Scheduled {
             tid: ENGINE,
             at: at(ns),
             cpu: Some(3),
-            running,
-            off: (!running).then_some(SwitchedOff::Preempted),
+            running: off.is_none(),
+            off,
             state: None,
         });
     }
