@@ -62,4 +62,4 @@ pub use skip::Skip;
 pub use slices::{Slice, Slices};
 pub use templates::{Capture, CapturedLaunch, Replay, TemplateMatch, match_templates};
 
-pub use lineage_core::observation::{ActivityKind, Recorder, SynchronizationKind};
+pub use lineage_core::observation::{ActivityKind, Recorder, SwitchedOff, SynchronizationKind};
