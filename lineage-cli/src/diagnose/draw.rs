@@ -171,11 +171,17 @@ fn conclusions(told: &Told, width: usize) -> String {
         out += &labelled(2, "settle", LABEL, &text, width);
     }
     if let Some((median, runs)) = told.usual {
-        let text = format!(
+        let mut text = format!(
             "kernels of its kind take {} (median of {} runs)",
             duration(median),
             thousands(runs as u64)
         );
+        if let Some(because) = told.long_because {
+            text += &format!(
+                "; why this one took longer is not claimed: {}",
+                because.words()
+            );
+        }
         out += &labelled(2, "usual", LABEL, &text, width);
     }
     out

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lineage_core::verdict::LongBecause;
 use serde::Serialize;
 
 use super::gather::{Diagnosis, Sum};
@@ -61,6 +62,7 @@ struct LifeObject<'a> {
     dependencies_complete: bool,
     dependencies_partial_because: &'a [&'static str],
     usual_ns: Option<u64>,
+    long_because: Option<LongBecause>,
     segments: Vec<SegmentObject<'a>>,
     covered: Vec<CoveredObject<'a>>,
 }
@@ -142,6 +144,7 @@ fn life(told: &Told) -> LifeObject<'_> {
         dependencies_complete: told.complete,
         dependencies_partial_because: &told.partial,
         usual_ns: told.usual.map(|(median, _)| median),
+        long_because: told.long_because,
         segments: told.segments.iter().map(segment).collect(),
         covered: told
             .covered

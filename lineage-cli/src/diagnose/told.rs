@@ -7,7 +7,7 @@ use lineage_core::id::{LaunchEpoch, ProcessOrdinal};
 use lineage_core::observation::{ActivityKind, Declared, OverheadKind, Parented};
 use lineage_core::readiness::Dependency;
 use lineage_core::row::{Binding, Row, Template};
-use lineage_core::verdict::{Expected, Lateness, Life, Verdict, VerdictKind};
+use lineage_core::verdict::{Expected, Lateness, Life, LongBecause, Verdict, VerdictKind};
 use lineage_validator::printable;
 
 use crate::arguments::Diagnose;
@@ -132,6 +132,7 @@ pub(super) struct Told {
     pub(super) not_before_ns: Option<u64>,
     pub(super) partial: Vec<&'static str>,
     pub(super) usual: Option<(u64, usize)>,
+    pub(super) long_because: Option<LongBecause>,
     pub(super) call: Option<String>,
 }
 
@@ -180,6 +181,7 @@ impl Told {
                 .map(|of| of.partial.iter().map(|of| of.because()).collect())
                 .unwrap_or_default(),
             usual: life.usual,
+            long_because: life.long_because,
             call,
         }
     }

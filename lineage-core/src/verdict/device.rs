@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::history::{KernelKind, Usual};
-use super::life::{Doubt, Expected, Life, Segment, Verdict};
+use super::life::{Doubt, Expected, Life, LongBecause, Segment, Verdict};
 use super::path::{Bench, Known, LOOKED_BACK, Piece};
 use super::threads::Stretch;
 use crate::id::HostNanos;
@@ -171,6 +171,8 @@ impl Bench<'_> {
         kind_of(operation).and_then(|kind| self.histories.usual_kernel(&kind))
     }
 
+    /// What the time from start to end went into, and what may have made it long where the kernel
+    /// itself is not known to have.
     pub(super) fn execution(
         &self,
         number: usize,
@@ -179,26 +181,32 @@ impl Bench<'_> {
         end: HostNanos,
         usual: Option<Usual>,
         readiness: &Readiness,
-    ) -> Verdict {
+    ) -> (Verdict, Option<LongBecause>) {
+        let usual = usual.filter(|usual| end.0 - start.0 > usual.limit_ns);
         let Some(usual) = usual else {
-            return Verdict::Executing;
+            return (Verdict::Executing, None);
         };
         let scene = self.scene;
         let loose = scene.is_loose(operation)
             || readiness.partial.has(Partial::Programmatic)
             || readiness.partial.has(Partial::AttributesUnknown);
-        let long = end.0 - start.0 > usual.limit_ns;
-        let alone = !scene.overlaps(operation.device, number, start, end);
         let name = operation.name.as_deref().unwrap_or_default();
-        let fair = scene.is_exclusive(operation.device) && !loose && !is_collective(name);
-        if long && alone && fair {
-            Verdict::LongerThanItsKind {
+        let because = if is_collective(name) {
+            LongBecause::Collective
+        } else if loose {
+            LongBecause::Programmatic
+        } else if scene.overlaps(operation.device, number, start, end) {
+            LongBecause::Overlapped
+        } else if !scene.is_exclusive(operation.device) {
+            LongBecause::Tenancy
+        } else {
+            let verdict = Verdict::LongerThanItsKind {
                 typical_ns: usual.median_ns,
                 samples: usual.samples,
-            }
-        } else {
-            Verdict::Executing
-        }
+            };
+            return (verdict, None);
+        };
+        (Verdict::Executing, Some(because))
     }
 }
 

@@ -351,6 +351,39 @@ pub struct Life {
     pub covered: Vec<Covered>,
     /// Median and number of runs of its kind (name, grid and block), where there are enough.
     pub usual: Option<(u64, usize)>,
+    /// Why it is not said to have run longer than its kind, though it did.
+    pub long_because: Option<LongBecause>,
+}
+
+/// What may have made a kernel run longer than its kind, where that is not known to be the kernel
+/// itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum LongBecause {
+    /// It waits inside for other devices, as its name tells.
+    Collective,
+    /// It was launched to begin before what it depends on has ended, or perhaps so.
+    Programmatic,
+    /// Other work ran at the same time.
+    Overlapped,
+    /// Whether another process can have the device is not known.
+    Tenancy,
+}
+
+impl LongBecause {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Collective => "it waits inside for other devices",
+            Self::Programmatic => {
+                "it may have begun before what it depends on had ended, and waited inside"
+            }
+            Self::Overlapped => "other work ran at the same time",
+            Self::Tenancy => "another process may have had the device meanwhile",
+        }
+    }
 }
 
 impl Life {
@@ -362,6 +395,7 @@ impl Life {
             readiness: None,
             covered: Vec::new(),
             usual: None,
+            long_because: None,
         }
     }
 

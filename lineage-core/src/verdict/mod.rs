@@ -57,7 +57,9 @@ mod threads;
 pub use history::{DispatchFloor, ENOUGH_SAMPLES};
 pub use judge::Judge;
 pub use kind::VerdictKind;
-pub use life::{Covered, Doubt, Expected, Lateness, Life, Segment, Stage, Unsegmented, Verdict};
+pub use life::{
+    Covered, Doubt, Expected, Lateness, Life, LongBecause, Segment, Stage, Unsegmented, Verdict,
+};
 
 /// How rows are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -93,15 +93,19 @@ impl Bench<'_> {
             readiness: Some(known.readiness),
             covered: Vec::new(),
             usual: usual.map(|of| (of.median_ns, of.samples)),
+            long_because: None,
         };
         self.before_start(number, row, start, &points, &known, &mut life);
         let source = source_of(row.stages.start).unwrap_or(TimeSource::CuptiKernel);
+        let (verdict, long_because) =
+            self.execution(number, operation, start, end, usual, &known.readiness);
+        life.long_because = long_because;
         life.segments.push(Segment {
             from: start,
             to: end,
             stage: Stage::Executing,
             source: Some(source),
-            verdict: self.execution(number, operation, start, end, usual, &known.readiness),
+            verdict,
         });
         tidy(&mut life.segments);
         life

@@ -2,13 +2,13 @@
 
 use lineage_core::id::{Attribution, CorrelationId, HostNanos};
 use lineage_core::observation::{
-    ApiDomain, ApiId, ApiRecord, Call, Collected, EdgeKind, Event, EventRecord, GraphChange,
-    GraphEdge, GraphEvent, GraphLaunch, GraphNodeKind, GraphSequence, LaunchAttributes,
-    LaunchOrder, Observation, Operation, OperationsDue, StreamDescribed, StreamKind,
-    Synchronization, SynchronizationKind,
+    ApiDomain, ApiId, ApiRecord, Call, Collected, DeviceDescribed, EdgeKind, Event, EventRecord,
+    GraphChange, GraphEdge, GraphEvent, GraphLaunch, GraphNodeKind, GraphSequence,
+    LaunchAttributes, LaunchOrder, Observation, Operation, OperationsDue, StreamDescribed,
+    StreamKind, Synchronization, SynchronizationKind, Tenancy,
 };
 use lineage_core::readiness::{DependencyKind, Partial, Readiness};
-use lineage_core::verdict::{Judge, Life, Settings};
+use lineage_core::verdict::{Judge, Life, LongBecause, Settings, VerdictKind};
 
 use crate::correlator_support::{Run, call_of, kernel_of, of, started, thread};
 
@@ -570,4 +570,67 @@ fn a_graph_whose_edges_are_not_known_is_ordered_by_its_stream_only() {
         [(Some(500), unknown.clone()), (Some(500), unknown)]
     );
     assert_eq!(of.partial(3), [Partial::GraphNodesUnseen]);
+}
+
+/// Twenty runs of 40 ns, and one of 400 of the same kind: whether it is said to be the kernel's own
+/// doing, and if not, what else may have been.
+#[test]
+fn a_long_kernel_is_blamed_on_nothing_that_may_have_been_something_else() {
+    let long = |name: &str, tenancy: Option<Tenancy>, beside: Option<(u64, u64)>| {
+        let named = |correlation, start, end| -> Event {
+            Operation {
+                stream: 7,
+                name: Some(name.into()),
+                ..kernel_of(correlation, start, end)
+            }
+            .into()
+        };
+        let device = DeviceDescribed {
+            device: 0,
+            copy_engines: None,
+            tenancy,
+        };
+        let usual = (1..=20).flat_map(|number| {
+            let enter = u64::from(number) * 1_000;
+            [
+                api(PLAIN, number, enter, OperationsDue::One),
+                named(number, enter + 20, enter + 60),
+            ]
+        });
+        let last = [
+            api(PLAIN, 21, 30_000, OperationsDue::One),
+            named(21, 30_020, 30_420),
+        ];
+        let other = beside.map(|(start, end)| launch(PLAIN, 22, 29_000, 8, start, end));
+        let of = judged(
+            [
+                collected(),
+                device.into(),
+                stream(7, StreamKind::NonBlocking),
+                stream(8, StreamKind::NonBlocking),
+            ]
+            .into_iter()
+            .chain(usual)
+            .chain(other.into_iter().flatten())
+            .chain(last),
+        );
+        let life = of.lives.into_iter().find(|(id, _)| *id == 21);
+        let (_, life) = life.expect("judged");
+        let verdict = life.segments.last().expect("it ran").verdict.kind();
+        assert_eq!(life.usual, Some((40, 20 + 1)));
+        (verdict, life.long_because)
+    };
+    let own = Some(Tenancy::Exclusive);
+    let executing = VerdictKind::Executing;
+    assert_eq!(
+        long("gemm", own, None),
+        (VerdictKind::LongerThanItsKind, None)
+    );
+    for (name, tenancy, beside, because) in [
+        ("gemm", None, None, LongBecause::Tenancy),
+        ("gemm", own, Some((29_020, 30_030)), LongBecause::Overlapped),
+        ("ncclAllReduce", own, None, LongBecause::Collective),
+    ] {
+        assert_eq!(long(name, tenancy, beside), (executing, Some(because)));
+    }
 }
