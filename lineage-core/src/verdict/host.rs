@@ -108,22 +108,15 @@ impl Host<'_, '_> {
         let due = marks.expected.is_some_and(|due| due <= from);
         let overdue = due && piece.next == Stage::HandedOver;
         match piece.stage {
-            Stage::Declared => {
-                if marks.ready == Some(to) {
-                    return one(Verdict::ApplicationLate, Some(TimeSource::Application));
-                }
-                if marks.batch_formed == Some(to) {
-                    return one(Verdict::BatchWait, Some(TimeSource::Application));
-                }
-                if overdue {
-                    return one(Verdict::ApplicationLate, Some(TimeSource::Application));
-                }
-                one(Verdict::Unresolved(Doubt::NotMarkedReady), None)
+            // What comes next is what the whole stage lasts until, however much of it is asked for.
+            Stage::Declared | Stage::Ready if piece.next == Stage::BatchFormed => {
+                one(Verdict::BatchWait, Some(TimeSource::Application))
             }
+            Stage::Declared if overdue || piece.next == Stage::Ready => {
+                one(Verdict::ApplicationLate, Some(TimeSource::Application))
+            }
+            Stage::Declared => one(Verdict::Unresolved(Doubt::NotMarkedReady), None),
             Stage::Ready | Stage::BatchFormed | Stage::HandedOver => {
-                if piece.stage == Stage::Ready && marks.batch_formed == Some(to) {
-                    return one(Verdict::BatchWait, Some(TimeSource::Application));
-                }
                 if !ready && piece.stage != Stage::BatchFormed {
                     return one(Verdict::Unresolved(Doubt::NotMarkedReady), None);
                 }
@@ -135,8 +128,13 @@ impl Host<'_, '_> {
                     (Stage::Ready | Stage::BatchFormed, Stage::HandedOver) => {
                         one(Verdict::Unresolved(Doubt::NotHandedOver), None)
                     }
-                    // It had it all along.
-                    (Stage::Ready | Stage::BatchFormed, _) => self.in_scope(row, piece),
+                    (Stage::Ready | Stage::BatchFormed, _) if self.had_it(row) => {
+                        self.in_scope(row, piece)
+                    }
+                    // How it came to its thread, and when, is not recorded.
+                    (Stage::Ready | Stage::BatchFormed, _) => {
+                        one(Verdict::Unresolved(Doubt::NotHandedOver), None)
+                    }
                     _ => self.taken_late(row, piece),
                 }
             }
@@ -148,6 +146,14 @@ impl Host<'_, '_> {
 
     fn thread(&self, row: &Row) -> Option<&Thread> {
         self.scene.threads.get(row.call.as_ref()?.tid)
+    }
+
+    /// Whether the thread that launches had the work all along: it declared it or marked it itself.
+    fn had_it(&self, row: &Row) -> bool {
+        match (row.binding, row.call.as_ref()) {
+            (Binding::Bound(epoch), Some(call)) => self.scene.was_at(epoch, call.tid),
+            _ => false,
+        }
     }
 
     /// Ready work that its thread took later: what the thread did instead.

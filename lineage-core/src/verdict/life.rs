@@ -190,7 +190,7 @@ impl Doubt {
                 partial.iter().map(|of| of.settle()).collect()
             }
             Self::SubmissionOrDevice | Self::PerhapsCovered => {
-                vec!["submission times (tier explain)"]
+                vec!["submission times (tier explain; of copies and sets CUPTI has none)"]
             }
             Self::Device { exclusive: true } => {
                 vec!["what else ran on the device, with its channel and footprint"]
@@ -199,7 +199,9 @@ impl Doubt {
                 vec!["whether other processes can have the device"]
             }
             Self::NotHandedOver => vec!["what the thread did that handed it over"],
-            Self::NotMarkedReady => vec!["a mark when the work has all it needs"],
+            Self::NotMarkedReady => {
+                vec!["a mark when the work has all it needs (`mark(Mark::Ready)`)"]
+            }
             Self::ThreadUnknown | Self::LongCall { .. } => vec!["scheduler evidence"],
             Self::NoHistory => vec!["a longer recording"],
         }

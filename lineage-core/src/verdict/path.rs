@@ -257,7 +257,8 @@ impl Bench<'_> {
         for piece in pieces {
             for part in split(stretch(piece.from, piece.to), zone) {
                 if zone.is_some_and(|zone| part.from >= zone.from && part.to <= zone.to) {
-                    self.in_zone(part, piece, known, &busy.ran, life);
+                    let source = source_of(row.stages.start);
+                    self.in_zone(part, piece.stage, source, known, &busy.ran, life);
                 } else {
                     self.outside_zone(number, row, part, piece, start, known, &busy, life);
                 }
@@ -269,7 +270,8 @@ impl Bench<'_> {
     fn in_zone(
         &self,
         part: Stretch<()>,
-        piece: Piece,
+        stage: Stage,
+        source: Option<TimeSource>,
         known: &Known,
         busy: &[Stretch<()>],
         life: &mut Life,
@@ -277,12 +279,12 @@ impl Bench<'_> {
         let Some((_, dependency)) = known.dependency else {
             return;
         };
-        if is_host(piece.stage) {
+        if is_host(stage) {
             for covered in overlap(busy, part) {
                 life.covered.push(Covered {
                     from: covered.from,
                     to: covered.to,
-                    stage: piece.stage,
+                    stage,
                     by: dependency,
                 });
             }
@@ -291,7 +293,7 @@ impl Bench<'_> {
             from: part.from,
             to: part.to,
             stage: Stage::Dependency,
-            source: Some(piece.source),
+            source,
             verdict: Verdict::DependencyWait(dependency),
         });
     }
@@ -335,7 +337,7 @@ impl Bench<'_> {
                         from: part.from,
                         to: part.to,
                         stage: piece.stage,
-                        source: Some(piece.source),
+                        source: source_of(row.stages.start),
                         verdict: Verdict::Expected(Expected::Covered(by)),
                     });
                 }

@@ -45,6 +45,8 @@ pub(super) struct Scene<'a> {
     pub(super) threads: Threads,
     proved: FxHashMap<usize, Proved>,
     marks: FxHashMap<LaunchEpoch, Marks>,
+    /// Threads that declared, stepped or marked an epoch, each with its epoch.
+    held: FxHashSet<(EpochId, u64)>,
     sent: FxHashMap<HandoffId, HostNanos>,
     /// By epoch and thread: when it was received and by which crossing.
     received: FxHashMap<(EpochId, u64), Vec<(HostNanos, HandoffId)>>,
@@ -74,6 +76,7 @@ impl<'a> Scene<'a> {
             threads: Threads::gather(events.clone()),
             proved: FxHashMap::default(),
             marks: FxHashMap::default(),
+            held: FxHashSet::default(),
             sent: FxHashMap::default(),
             received: FxHashMap::default(),
             merged: FxHashMap::default(),
@@ -190,8 +193,13 @@ impl<'a> Scene<'a> {
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::Stepped(of) => self.marks.entry(of.epoch).or_default().stepped = Some(of.at),
+            Event::Declared(of) => _ = self.held.insert((of.epoch.id, of.thread.tid)),
+            Event::Stepped(of) => {
+                self.held.insert((of.epoch.id, of.thread.tid));
+                self.marks.entry(of.epoch).or_default().stepped = Some(of.at);
+            }
             Event::Marked(of) => {
+                self.held.insert((of.epoch.id, of.thread.tid));
                 let marks = self.marks.entry(of.epoch).or_default();
                 match of.mark {
                     Mark::Ready => marks.ready = Some(of.at),
@@ -344,6 +352,11 @@ impl<'a> Scene<'a> {
             marks.batch_formed = Some(at);
         }
         marks
+    }
+
+    /// Whether a thread declared, stepped or marked an epoch.
+    pub(super) fn was_at(&self, epoch: LaunchEpoch, tid: u64) -> bool {
+        self.held.contains(&(epoch.id, tid))
     }
 
     /// When an epoch was handed to this thread last before then, and when it was taken.

@@ -8,6 +8,9 @@ use crate::world::{HostTruth, Launch, Recorded, World, epoch};
 /// A cause, or something that looks like one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
+    /// While the application has it, other work is launched into its stream, and runs for a part of
+    /// that time.
+    EarlierWork,
     /// Its own marks say that it was not ready.
     ApplicationLate,
     /// By its own mark it was due, and it was handed over later.
@@ -57,7 +60,8 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 24] = [
+        Self::EarlierWork,
         Self::ApplicationLate,
         Self::Overdue,
         Self::DueLater,
@@ -128,15 +132,25 @@ pub(crate) fn play(causes: &[Cause], settings: Settings) -> Scenario {
     world.declare(other, "other");
     world.declare(own, "request");
     let since = world.now();
+    // The application takes its time.
+    let wait = |world: &mut World, ns: u64| {
+        let until = world.now() + ns;
+        if has(Cause::EarlierWork) {
+            world.rest(ns / 2);
+            world.launch(Launch::kernel(a, "before", 30_000));
+        }
+        let rest = until - world.now();
+        world.rest(rest);
+    };
     if has(Cause::ApplicationLate) {
-        world.rest(300_000);
+        wait(&mut world, 300_000);
         let now = world.now();
         world.truth.push((since, now, HostTruth::ApplicationLate));
     }
     world.mark(own, Mark::Ready);
     if has(Cause::BatchWait) {
         let from = world.now();
-        world.rest(200_000);
+        wait(&mut world, 200_000);
         world.mark(own, Mark::BatchFormed);
         let now = world.now();
         world.truth.push((from, now, HostTruth::BatchWait));
@@ -147,7 +161,7 @@ pub(crate) fn play(causes: &[Cause], settings: Settings) -> Scenario {
     }
     background(&mut world, causes, [a, b, c]);
     if has(Cause::Overdue) {
-        world.rest(220_000);
+        wait(&mut world, 220_000);
         let now = world.now();
         world.truth.push((due, now, HostTruth::ApplicationLate));
     }

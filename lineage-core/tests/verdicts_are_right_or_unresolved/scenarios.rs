@@ -96,6 +96,56 @@ fn a_run_queue_delay_says_how_much_and_not_when() {
     assert_eq!(total(&found, VerdictKind::SubmitterLate), 0, "{found:?}");
 }
 
+/// What is left of a stage when earlier work of the stream has covered a part of it is told as the
+/// stage is, and not by what its thread did, which had nothing to do with it yet.
+#[test]
+fn a_stage_of_which_a_part_is_covered_is_still_that_stage() {
+    for (cause, kind, ns) in [
+        (
+            Cause::ApplicationLate,
+            VerdictKind::ApplicationLate,
+            300_000,
+        ),
+        (Cause::BatchWait, VerdictKind::BatchWait, 200_000),
+        (Cause::Overdue, VerdictKind::ApplicationLate, 220_000),
+    ] {
+        let found = verdicts(
+            &play(&[Cause::EarlierWork, cause], usual()),
+            Without::Nothing,
+        );
+        // In the middle of it other work runs for 30,000, and has been submitted 1,000 before.
+        let claimed = total(&found, kind);
+        assert_eq!(claimed, ns - 31_000, "{cause:?}: {found:?}");
+        assert_eq!(
+            total(&found, VerdictKind::HostWork),
+            1_000,
+            "{cause:?}: {found:?}"
+        );
+        assert_eq!(
+            total(&found, VerdictKind::SubmitterLate),
+            0,
+            "{cause:?}: {found:?}"
+        );
+    }
+}
+
+/// How it came to its thread is not recorded, so that it was late with it is not known.
+#[test]
+fn a_thread_is_not_late_with_what_it_is_not_known_to_have() {
+    for cause in [Cause::HostLate, Cause::HostAsleep, Cause::HostBusy] {
+        let found = verdicts(&play(&[cause], usual()), Without::Handoffs);
+        assert_eq!(
+            total(&found, VerdictKind::SubmitterLate),
+            0,
+            "{cause:?}: {found:?}"
+        );
+        assert!(
+            total(&found, VerdictKind::Unresolved) >= 180_000,
+            "{found:?}"
+        );
+    }
+}
+
 /// By the application's own mark it was due when its thread took it: that it had waited until then is
 /// nobody's lateness.
 #[test]

@@ -22,6 +22,8 @@ pub(crate) enum Without {
     Switches,
     /// No calls of the system's.
     OsCalls,
+    /// No handoffs: how work came to its thread is not known.
+    Handoffs,
     Latency,
     Events,
     Overheads,
@@ -32,11 +34,12 @@ pub(crate) enum Without {
 }
 
 impl Without {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Nothing,
         Self::Scheduler,
         Self::Switches,
         Self::OsCalls,
+        Self::Handoffs,
         Self::Latency,
         Self::Events,
         Self::Overheads,
@@ -56,6 +59,7 @@ impl Without {
             ),
             Self::Switches => matches!(event, Event::Scheduled(_) | Event::SchedulerSession(_)),
             Self::OsCalls => matches!(event, Event::OsCall(_)),
+            Self::Handoffs => matches!(event, Event::Sent(_) | Event::Received(_)),
             Self::Events => match event {
                 Event::EventRecord(_) => true,
                 Event::Synchronization(of) => of.kind == SynchronizationKind::StreamWait,
@@ -311,6 +315,8 @@ fn is_right(
         Verdict::HostWork => {
             critical()?;
             let idle = [
+                HostTruth::ApplicationLate,
+                HostTruth::BatchWait,
                 HostTruth::Preempted,
                 HostTruth::Asleep,
                 HostTruth::SyncWait,
