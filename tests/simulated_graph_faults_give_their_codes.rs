@@ -24,7 +24,8 @@ use lineage_sim::{Config, CuptiVersion, Faults, Gpu, isolated};
 use lineage_validator::{Conclusions, Options, validate};
 
 const PTX: &str = ".version 7.0\n.target sm_50\n.address_size 64\n\
-                   .visible .entry decode(.param .u64 label) { ret; }";
+                   .visible .entry decode(.param .u64 label) { ret; }\n\
+                   .visible .entry prefill(.param .u64 label) { ret; }";
 /// Kernels of a graph.
 const NODES: usize = 4;
 /// Replays of it.
@@ -37,6 +38,8 @@ struct Program {
     gpu: Gpu,
     stream: Arc<CudaStream>,
     kernel: CudaFunction,
+    /// The kernel that another graph is captured of.
+    other_kernel: CudaFunction,
     /// A word for each capture.
     words: CudaSlice<u64>,
     captures: Vec<Option<LaunchEpoch>>,
@@ -54,6 +57,7 @@ impl Program {
         let module = context.load_module(Ptx::from_src(PTX)).unwrap();
         Self {
             kernel: module.load_function("decode").unwrap(),
+            other_kernel: module.load_function("prefill").unwrap(),
             // SAFETY: the words are written before each replay.
             words: unsafe { stream.alloc(4) }.unwrap(),
             gpu: gpu.clone(),
@@ -120,6 +124,8 @@ struct Outcome {
     lost: u64,
     /// What is joined to another than its own: always none.
     wrong: Vec<String>,
+    /// Kernels whose row has another kernel's name.
+    misnamed: u64,
 }
 
 impl Outcome {
@@ -150,7 +156,11 @@ impl Outcome {
             let capture = program.captures[(label >> 32) as usize - 1];
             let replay = program.replays[label as u32 as usize - 1];
             match rows.get(&(kernel.correlation_id, node.node_id)) {
-                Some(row) => outcome.judge(row, capture, replay),
+                Some(row) => {
+                    let named = row.operation.as_ref().and_then(|of| of.name.as_ref());
+                    outcome.misnamed += u64::from(named != kernel.name.as_ref());
+                    outcome.judge(row, capture, replay);
+                }
                 None => outcome.lost += 1,
             }
         }
@@ -187,8 +197,10 @@ impl Outcome {
 
 fn load(config: Config) -> Gpu {
     let gpu = lineage_sim::load(config).expect("the simulator loads");
-    let kernel = gpu.kernel("decode").label_behind_argument(0);
-    kernel.duration_ns(10_000).timed().expect("a valid name");
+    for name in ["decode", "prefill"] {
+        let kernel = gpu.kernel(name).label_behind_argument(0);
+        kernel.duration_ns(10_000).timed().expect("a valid name");
+    }
     gpu
 }
 
@@ -371,6 +383,60 @@ fn what_an_update_left_in_a_graph_is_known_since_cupti_13() {
         "what_an_update_left_in_a_graph_is_known_since_cupti_13",
         || {
             updated(CuptiVersion::V13_1).assert(2 * KERNELS, &[], &[]);
+        },
+    );
+}
+
+/// Has the executable graph's first node run what the other graph's first node does, for the epoch that
+/// captured that.
+fn take_parameters_over(program: &Program, graph: &CapturedGraph, other: &CapturedGraph) {
+    let first = |graph: &CapturedGraph| {
+        let (mut node, mut count) = (std::ptr::null_mut(), 1);
+        // SAFETY: the graph is live, and there is room for one node.
+        unsafe { sys::cuGraphGetNodes(graph.graph().cu_graph(), &mut node, &mut count) }
+            .result()
+            .unwrap();
+        node
+    };
+    let mut parameters = std::mem::MaybeUninit::<sys::CUDA_KERNEL_NODE_PARAMS>::zeroed();
+    // SAFETY: it is a live kernel node, and there is room for the answer.
+    unsafe { sys::cuGraphKernelNodeGetParams_v2(first(other), parameters.as_mut_ptr()) }
+        .result()
+        .unwrap();
+    let (exec, node) = (graph.graph().cu_graph_exec(), first(graph));
+    let epoch = program.epochs.last().expect("the other was captured");
+    epoch
+        .launch(|| {
+            // SAFETY: both are live and this thread's alone; the driver has written the parameters, whose
+            // values are the other graph's, which lives.
+            unsafe { sys::cuGraphExecKernelNodeSetParams_v2(exec, node, parameters.as_ptr()) }
+                .result()
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_stale_record_has_the_name_from_before_and_is_joined_all_the_same() {
+    isolated(
+        "a_stale_record_has_the_name_from_before_and_is_joined_all_the_same",
+        || {
+            let faults = Faults::default().stale_node_records(true);
+            let gpu = load(
+                Config::default()
+                    .cupti_version(CuptiVersion::V12_9)
+                    .faults(faults),
+            );
+            let lineage = session();
+            let mut program = Program::start(&gpu);
+            let mut graph = program.capture();
+            program.replay(&mut graph);
+            std::mem::swap(&mut program.kernel, &mut program.other_kernel);
+            let other = program.capture();
+            take_parameters_over(&program, &graph, &other);
+            program.replay(&mut graph);
+            let outcome = program.end(lineage);
+            outcome.assert(2 * KERNELS, &[], &[]);
+            assert_eq!((outcome.lost, outcome.misnamed), (0, REPLAYS as u64));
         },
     );
 }

@@ -53,7 +53,7 @@ pub use given::{
     Range, RangeKind, Scheduled, Synchronization,
 };
 pub use holdings::{Holdings, ProcessHoldings, StreamKey};
-pub use inferred::infer_templates;
+pub use inferred::{InferredTemplates, infer_templates};
 pub use names::NameId;
 pub use recording::Recording;
 pub use request::{is_request_key, request_in};

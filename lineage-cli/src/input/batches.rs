@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lineage_core::observation::Observation;
 use lineage_core::row::Row;
-use lineage_import::CollectError;
+use lineage_import::{CollectError, InferredTemplates};
 
 use super::{Format, Refusal, import, join, load};
 use crate::arguments::Reading;
@@ -40,9 +40,12 @@ impl Reading {
         let holdings = recording.holdings();
         let records = holdings.sum(|of| of.api_calls) + holdings.sum(|of| of.operations());
         imported.progress.now_joining(records);
+        let (captures, replays) = recording.captures_and_replays().map_err(refuse)?;
+        let mut templates = InferredTemplates::new(&captures, &replays);
         for slice in recording.slices(BATCH).map_err(refuse)? {
             let slice = slice.map_err(refuse)?;
-            let (rows, _) = join(&slice.observations, self.clock_error_ns);
+            let (mut rows, _) = join(&slice.observations, self.clock_error_ns);
+            templates.put_into(&mut rows);
             each(&slice.observations, &rows);
             imported.progress.joined(slice.records as u64);
         }

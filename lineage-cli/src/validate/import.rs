@@ -11,7 +11,8 @@ use lineage_core::id::{EpochId, ProcessOrdinal};
 use lineage_core::observation::{Event, Observation};
 use lineage_core::row::{Binding, LooseFault, Row};
 use lineage_import::{
-    Capture, CollectError, Holdings, Replay, Slice, TemplateMatch, match_templates,
+    Capture, CollectError, Holdings, InferredTemplates, Replay, Slice, TemplateMatch,
+    match_templates,
 };
 use lineage_validator::{Conclusions, Counts, Options, Validation, validate};
 use serde::Serialize;
@@ -47,6 +48,12 @@ pub(super) fn import(
     let mut whole: Option<Validation> = None;
     let mut each: BTreeMap<ProcessOrdinal, Validation> = BTreeMap::new();
     let mut launched = Launched::default();
+    let (own, replays) = recording.captures_and_replays().map_err(refuse)?;
+    let of_others = captures.len();
+    captures.extend(own);
+    let templates = InferredTemplates::new(captures, &replays);
+    let mut templates = templates.first_of_other_recordings(of_others);
+    let mut inferred = 0;
     let slices = recording.slices(SLICE).map_err(refuse)?;
     std::thread::scope(|scope| {
         let (send, joined) = std::sync::mpsc::sync_channel(1);
@@ -58,7 +65,8 @@ pub(super) fn import(
                 .all(|sent| sent.is_ok())
         });
         for slice in joined {
-            let slice = slice.map_err(refuse)?;
+            let mut slice = slice.map_err(refuse)?;
+            inferred += templates.put_into(&mut slice.rows);
             let validation = slice.validate(options);
             launched.add(&slice.slice.observations, &slice.rows);
             progress.joined(slice.slice.records as u64);
@@ -76,9 +84,7 @@ pub(super) fn import(
         }
         Ok(())
     })?;
-    let (own, replays) = recording.captures_and_replays().map_err(refuse)?;
-    captures.extend(own);
-    let replays = Replays::of(captures, &replays);
+    let replays = Replays::of(captures, &replays, inferred);
     let mut whole = whole.unwrap_or_else(|| validate(&[], None, options));
     if epochs {
         let each = each.iter_mut().map(|(ordinal, of)| (Some(*ordinal), of));
@@ -193,7 +199,7 @@ impl Launched {
 pub(crate) struct Replays {
     pub(crate) launches: u64,
     pub(crate) kernels: u64,
-    /// Inferred: exactly one capture has these names in this order.
+    /// Inferred, and said so in their rows: exactly one capture has these names in this order.
     pub(crate) by_capture_order: u64,
     /// Several captures have.
     pub(crate) ambiguous: u64,
@@ -202,18 +208,25 @@ pub(crate) struct Replays {
 }
 
 impl Replays {
-    fn of(captures: &[Capture], replays: &[Replay]) -> Self {
-        let mut counts = Self::default();
+    /// `inferred` is in how many rows a template was put.
+    fn of(captures: &[Capture], replays: &[Replay], inferred: u64) -> Self {
+        let mut counts = Self {
+            by_capture_order: inferred,
+            ..Self::default()
+        };
+        let mut explained = 0;
         for (replay, template) in replays.iter().zip(match_templates(captures, replays)) {
             let kernels = replay.kernels.len() as u64;
             counts.launches += 1;
             counts.kernels += kernels;
             *match template {
-                TemplateMatch::ByCaptureOrder { .. } => &mut counts.by_capture_order,
+                TemplateMatch::ByCaptureOrder { .. } => &mut explained,
                 TemplateMatch::Ambiguous { .. } => &mut counts.ambiguous,
                 _ => &mut counts.unknown,
             } += kernels;
         }
+        // Of a launch that is not recorded whole, no row says anything.
+        counts.unknown += explained.saturating_sub(inferred);
         counts
     }
 }
