@@ -1,5 +1,6 @@
 //! The example `inference_server`, run as a program: its exit status, its figures, its messages.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
+use lineage_core::observation::Event;
+use lineage_core::verdict::{Judge, Settings, VerdictKind};
 use serde_json::Value;
 
 /// The example's binary. `cargo test` builds examples before it runs tests, into a folder beside
@@ -360,6 +363,74 @@ fn the_ledger_on_disk_gives_the_same_rows() {
     }
     assert!(ended, "the ledger has its end line");
     assert_eq!(rows, ran.number("/operations"));
+}
+
+/// What a ledger holds, judged: the verdicts, each with how many stretches and how long, in ns, and
+/// whether the calls that order work, and switches of the scheduler's, were collected.
+fn verdicts(ran: &Ran) -> (BTreeMap<VerdictKind, (u64, u64)>, bool, bool) {
+    use lineage_core::ledger::{Entry, Reader};
+
+    let file = std::fs::File::open(ran.folder.0.join("ledger.jsonl")).expect("it was written");
+    let (mut observations, mut rows) = (Vec::new(), Vec::new());
+    for entry in Reader::new(BufReader::new(file)) {
+        match entry.expect("every line can be read") {
+            Entry::Observation(of) => observations.push(of),
+            Entry::Row(row) => rows.push(row),
+            _ => {}
+        }
+    }
+    let (mut found, mut orders, mut switches) = (BTreeMap::new(), false, false);
+    for seen in &observations {
+        match &seen.event {
+            Event::Collected(of) => orders |= of.order_calls,
+            Event::Scheduled(_) => switches = true,
+            _ => {}
+        }
+    }
+    for life in Judge::new(Settings::default()).judge(&observations, &rows) {
+        assert!(life.is_exact() && life.unsegmented.is_none(), "{life:?}");
+        for segment in &life.segments {
+            let (count, ns) = found.entry(segment.verdict.kind()).or_insert((0, 0));
+            *count += 1;
+            *ns += segment.duration_ns();
+        }
+    }
+    (found, orders, switches)
+}
+
+/// The example's text makes each of these: requests wait for their place in a batch, a step's kernels
+/// for each other, and the engine's thread works between its calls.
+#[test]
+fn why_work_was_late_is_claimed_only_where_what_explains_it_was_collected() {
+    let host = [
+        VerdictKind::BatchWait,
+        VerdictKind::HostWork,
+        VerdictKind::SubmitterLate,
+        VerdictKind::ApplicationLate,
+        VerdictKind::ApiSlow,
+    ];
+    let ran = small(&["--tier", "explain"]);
+    assert_right(&ran);
+    let (found, orders, switches) = verdicts(&ran);
+    assert!(orders, "{found:?}");
+    assert!(
+        found.contains_key(&VerdictKind::DependencyWait),
+        "{found:?}"
+    );
+    assert!(found.contains_key(&VerdictKind::BatchWait), "{found:?}");
+    // A container may forbid to see switches; then no claim rests on them.
+    assert_eq!(
+        found.contains_key(&VerdictKind::HostWork),
+        switches,
+        "{found:?}"
+    );
+
+    let (found, orders, switches) = verdicts(&small(&["--tier", "correlate"]));
+    assert!(!orders && !switches);
+    for kind in host {
+        assert!(!found.contains_key(&kind), "{found:?}");
+    }
+    assert!(found.contains_key(&VerdictKind::Unresolved), "{found:?}");
 }
 
 #[test]

@@ -12,7 +12,8 @@
 //! Where to read on:
 //!
 //! * `server/` is the server, and has all of its lineage code: a span field in the handler, two
-//!   envelopes and a merge in the batcher, two launch boundaries in the engine.
+//!   envelopes and a merge in the batcher, two launch boundaries in the engine; and three marks, which
+//!   only `--tier explain` makes use of.
 //! * `model/` is what it computes: the reference, the kernels as PTX and for the simulated GPU.
 //! * `truth.rs` scores the joins, `sabotage.rs` breaks handoffs to see that it is noticed.
 //! * `run.rs` does the runs, `load.rs` is the client, `summary.rs` says what came out.

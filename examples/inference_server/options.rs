@@ -56,6 +56,17 @@ pub struct Options {
     #[arg(long, default_value = "ledger.jsonl", value_name = "NAME")]
     pub ledger: PathBuf,
 
+    /// How much evidence is collected: what tells whose each kernel was, or also what tells why it
+    /// began when it did, the scheduler's switches among it
+    #[arg(
+        long,
+        value_enum,
+        default_value = "correlate",
+        value_name = "correlate|explain",
+        hide_possible_values = true
+    )]
+    pub tier: TierChoice,
+
     /// Write the summary as JSON as well
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -174,6 +185,15 @@ pub enum GpuChoice {
     Real,
     /// The simulated one.
     Sim,
+}
+
+/// `--tier`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TierChoice {
+    /// Whose each kernel was.
+    Correlate,
+    /// Why it began when it did, too.
+    Explain,
 }
 
 /// `--sim-runtime-calls`.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use launch_lineage::{DeviceEvidence, Lineage, LineageBuilder, LineageExt as _};
 use lineage_core::ledger::Writer;
+use lineage_core::source::Tier;
+use lineage_sched::Scheduler;
 use tokio::runtime::Runtime;
 
 use crate::cannot_run::CannotRun;
@@ -16,7 +18,7 @@ use crate::check::Checked;
 use crate::gpu::{self, Gpu};
 use crate::load::{self, Loaded, Question};
 use crate::model::weights::Weights;
-use crate::options::Options;
+use crate::options::{Options, TierChoice};
 use crate::otlp::{self, Exported};
 use crate::rates::Rates;
 use crate::sabotage::Sabotage;
@@ -187,6 +189,10 @@ impl<'a> Setting<'a> {
             .device(self.gpu.cupti())
             .ring_capacity(RING)
             .keep_in_memory(KEEP);
+        if self.options.tier == TierChoice::Explain {
+            // When this process's threads were off their processors, and why.
+            builder = builder.tier(Tier::Explain).scheduler(Scheduler::new());
+        }
         builder = if is_run_directory(ledger) {
             builder.sink(lineage_arrow::Writer::new(ledger).replace(true))
         } else {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::cannot_run::CannotRun;
 use crate::check::{Checked, Judged};
 use crate::gpu::Gpu;
-use crate::options::Options;
+use crate::options::{Options, TierChoice};
 use crate::otlp::Exported;
 use crate::rates::{Rates, Spread};
 use crate::run::Recorded;
@@ -105,6 +105,10 @@ impl Summary {
             "next",
             &format!("cargo run --release --bin lineage -- validate {path}"),
         );
+        if options.tier == TierChoice::Explain {
+            let command = "cargo run --release --bin lineage -- diagnose --slowest 3";
+            table.line("", &format!("{command} {path}"));
+        }
         table.gap();
         table.sentence(&self.verdict(options));
         table

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use launch_lineage::{Carried, Epoch, HasEpoch, LaunchEpoch, carried_by};
+use lineage_core::observation::Mark;
 use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::engine::{Engine, Prefill, Step, Turn};
@@ -91,6 +92,7 @@ impl Batcher {
                 formed,
             };
             self.work.steps += 1;
+            current.epoch.mark(Mark::Ready);
             let turn = Turn {
                 prefills,
                 step: carried_by(&current.epoch, step),
@@ -141,6 +143,8 @@ impl Batcher {
                 slot,
                 prompt: std::mem::take(&mut job.prompt),
             };
+            // It has waited for its place among the running ones, and for nothing else.
+            epoch.mark(Mark::BatchFormed);
             prefills.push(carried_by(&epoch, prefill));
             self.running.push(Running {
                 job,

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
 use launch_lineage::{Epoch, carried};
+use lineage_core::observation::Mark;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -78,7 +79,11 @@ enum Line {
 /// is current here, and the envelope takes it along.
 #[tracing::instrument(skip_all, fields(launch_epoch))]
 pub(super) async fn generate(State(shared): State<Shared>, Json(prompt): Json<Prompt>) -> Response {
-    let number = shared.labels.request(&Epoch::current());
+    let request = Epoch::current();
+    // All that the work needs is there: from here on it waits for others.
+    request.mark(Mark::Ready);
+    let number = shared.labels.request(&request);
+    drop(request);
     let (reply, replies) = mpsc::channel(prompt.tokens);
     let job = Job {
         number,

@@ -12,7 +12,8 @@ const LEFT: usize = 2 + 9 + 2 + BAR + 1 + 9 + 2;
 /// Below this many columns bars are left out.
 const NARROW: usize = 92;
 const LABEL: usize = 10;
-/// Segments that are drawn of one life; the longest of more.
+/// Segments that are drawn of one life in the order of time; more are summed by what they went into,
+/// and as many sums are drawn.
 const DRAWN: usize = 12;
 
 pub(super) fn life(told: &Told, width: usize) -> String {
@@ -24,50 +25,74 @@ pub(super) fn life(told: &Told, width: usize) -> String {
     let mut out = format!("{HEADING}{title}{HEADING:#}\n");
     let operation = format!("{}, {} in all", told.operation, duration(whole));
     out += &labelled(2, "operation", LABEL, &operation, width);
-    out += "  on the critical path\n";
     let first = told.segments.first().map_or(0, |of| of.from_ns);
-    for segment in shown(&told.segments) {
-        out += &line(segment, first, whole, width);
-    }
-    if told.segments.len() > DRAWN {
-        let more = told.segments.len() - DRAWN;
-        out += &format!("  {FAINT}and {more} shorter ones{FAINT:#}\n");
+    if told.segments.len() <= DRAWN {
+        out += "  on the critical path\n";
+        for segment in &told.segments {
+            let offset = format!("+{}", milliseconds(segment.from_ns - first));
+            let ns = segment.to_ns - segment.from_ns;
+            out += &line(segment, &offset, ns, whole, width);
+        }
+    } else {
+        let stretches = thousands(told.segments.len() as u64);
+        let text = format!("on the critical path, {stretches} stretches by what they went into");
+        out += &format!("  {text}\n");
+        let mut sums = by_words(&told.segments);
+        let more = sums.split_off(sums.len().min(DRAWN));
+        for (segment, count, ns) in sums {
+            let times = format!("{} x", thousands(count));
+            out += &line(segment, &times, ns, whole, width);
+        }
+        if !more.is_empty() {
+            let rest: u64 = more.iter().map(|(_, _, ns)| *ns).sum();
+            let text = format!("and {} more, {} in all", more.len(), duration(rest));
+            out += &format!("  {FAINT}{text}{FAINT:#}\n");
+        }
     }
     let covered: u64 = told.covered.iter().map(|of| of.to_ns - of.from_ns).sum();
     if let Some(longest) = told.covered.iter().max_by_key(|of| of.to_ns - of.from_ns) {
-        let text = format!("{} cost nothing: {}", duration(covered), longest.words);
+        let text = format!(
+            "{} of the host's time cost nothing: work before it was at the device; the longest, {}: {}",
+            duration(covered),
+            duration(longest.to_ns - longest.from_ns),
+            longest.words
+        );
         out += &labelled(2, "covered", LABEL, &text, width);
     }
     out += &conclusions(told, width);
     out
 }
 
-/// The longest segments, in the order of time.
-fn shown(segments: &[ToldSegment]) -> Vec<&ToldSegment> {
-    let mut all: Vec<&ToldSegment> = segments.iter().collect();
-    all.sort_by_key(|of| std::cmp::Reverse(of.to_ns - of.from_ns));
-    all.truncate(DRAWN);
-    all.sort_by_key(|of| of.from_ns);
-    all
+/// Segments that say the same as one, with how many they are and how long together; the longest
+/// first.
+fn by_words(segments: &[ToldSegment]) -> Vec<(&ToldSegment, u64, u64)> {
+    let mut sums: Vec<(&ToldSegment, u64, u64)> = Vec::new();
+    for segment in segments {
+        let ns = segment.to_ns - segment.from_ns;
+        match sums.iter_mut().find(|(of, _, _)| of.words == segment.words) {
+            Some((_, count, sum)) => {
+                *count += 1;
+                *sum += ns;
+            }
+            None => sums.push((segment, 1, ns)),
+        }
+    }
+    sums.sort_by_key(|(_, _, ns)| std::cmp::Reverse(*ns));
+    sums
 }
 
-fn line(segment: &ToldSegment, first: u64, whole: u64, width: usize) -> String {
-    let ns = segment.to_ns - segment.from_ns;
-    let offset = milliseconds(segment.from_ns - first);
+/// A line of the drawing: when or how often it was, how long, and what it went into.
+fn line(segment: &ToldSegment, left: &str, ns: u64, whole: u64, width: usize) -> String {
     let style = style(segment.kind);
     let evidence = match &segment.evidence {
-        Some(source) => format!("{}   {FAINT}{source}{FAINT:#}", segment.words),
+        Some(source) => format!("{}  {FAINT}[{source}]{FAINT:#}", segment.words),
         None => segment.words.clone(),
     };
     if width < NARROW {
         let mut out = String::new();
         let words = format!("{} {evidence}", duration(ns));
         for (number, part) in fit(&words, width.saturating_sub(13)).iter().enumerate() {
-            let left = if number == 0 {
-                format!("+{offset}")
-            } else {
-                String::new()
-            };
+            let left = if number == 0 { left } else { "" };
             out += &format!("  {left:<10} {part}\n");
         }
         return out;
@@ -78,8 +103,7 @@ fn line(segment: &ToldSegment, first: u64, whole: u64, width: usize) -> String {
     for (number, part) in fit(&evidence, columns).iter().enumerate() {
         out += &if number == 0 {
             format!(
-                "  {:<9}  {style}{bar}{style:#} {:>9}  {part}\n",
-                format!("+{offset}"),
+                "  {left:<9}  {style}{bar}{style:#} {:>9}  {part}\n",
                 duration(ns)
             )
         } else {
@@ -148,8 +172,12 @@ fn conclusions(told: &Told, width: usize) -> String {
         .filter(|of| of.kind != VerdictKind::Executing)
         .map(|of| of.to_ns - of.from_ns)
         .sum();
-    if let Some((kind, ns)) = largest(told, VerdictKind::is_claim) {
-        let percent = (ns * 100).checked_div(delay.max(1)).unwrap_or(0).min(100);
+    let percent = |ns: u64| (ns * 100).checked_div(delay.max(1)).unwrap_or(0).min(100);
+    let claim = largest(told, VerdictKind::is_claim);
+    if let Some((kind, ns)) = claim
+        && (percent(ns) >= 1 || kind == VerdictKind::LongerThanItsKind)
+    {
+        let percent = percent(ns);
         let share = if kind == VerdictKind::LongerThanItsKind {
             String::new()
         } else {
@@ -164,7 +192,14 @@ fn conclusions(told: &Told, width: usize) -> String {
             out += &labelled(2, "try", LABEL, text, width);
         }
     } else {
-        out += &labelled(2, "claim", LABEL, "none: the evidence allows none", width);
+        let text = match claim {
+            Some((kind, ns)) => format!(
+                "none that explains even 1 % of the time before it began ({kind}: {})",
+                duration(ns)
+            ),
+            None => "none: the evidence allows none".to_owned(),
+        };
+        out += &labelled(2, "claim", LABEL, &text, width);
     }
     for (what, ns) in settles(told).into_iter().take(3) {
         let text = format!("{what} would help to settle {}", duration(ns));

@@ -1,5 +1,8 @@
 //! What covers host time: work that an operation had to wait for, while it was at the device.
 
+use rustc_hash::FxHashSet;
+
+use super::life::Doubt;
 use super::path::{Bench, Known, LOOKED_BACK};
 use super::scene::union;
 use super::threads::Stretch;
@@ -12,6 +15,23 @@ pub(super) struct Busy {
     pub(super) ran: Vec<Stretch<()>>,
     /// It had been called, and when it was submitted is not known.
     pub(super) perhaps: Vec<Stretch<()>>,
+    /// Whether there was more than is looked at.
+    pub(super) is_cut: bool,
+}
+
+/// Operations before one that are looked at, where all its dependencies are known: then what its host
+/// did is told, once it is known what covered it. Else a few will do.
+const LOOKED_BACK_IF_COMPLETE: usize = 4_096;
+
+impl Busy {
+    /// What is not known of host time that was perhaps covered.
+    pub(super) const fn doubt(&self) -> Doubt {
+        if self.is_cut {
+            Doubt::TooFarBack
+        } else {
+            Doubt::PerhapsCovered
+        }
+    }
 }
 
 impl Bench<'_> {
@@ -29,18 +49,23 @@ impl Bench<'_> {
                 to.push(stretch(begin, end));
             }
         };
-        let mut seen: Vec<usize> = Vec::new();
+        let (mut seen, mut is_cut) = (FxHashSet::default(), false);
+        let most = match known.readiness.is_complete() {
+            true => LOOKED_BACK_IF_COMPLETE,
+            false => LOOKED_BACK,
+        };
         let mut open: Vec<usize> = self.scene.behind(number).collect();
         while let Some(row) = open.pop() {
             if seen.contains(&row) {
                 continue;
             }
-            if seen.len() == LOOKED_BACK {
+            if seen.len() == most {
                 // More is before it than is looked at.
                 add(&mut perhaps, since, until);
+                is_cut = true;
                 break;
             }
-            seen.push(row);
+            seen.insert(row);
             let Some(operation) = self.scene.rows[row].operation.as_ref() else {
                 continue;
             };
@@ -68,6 +93,7 @@ impl Bench<'_> {
         Busy {
             ran: union(ran, self.floor.map_or(0, |floor| floor.limit_ns)),
             perhaps: union(perhaps, 0),
+            is_cut,
         }
     }
 

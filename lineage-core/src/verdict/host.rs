@@ -29,15 +29,15 @@ pub(super) struct Host<'h, 'a> {
 }
 
 impl Host<'_, '_> {
-    /// Splits a stretch by what it went into; `perhaps_covered` says that earlier work of the stream
-    /// may have been at the device meanwhile. With a partial set of dependencies only what needs no
+    /// Splits a stretch by what it went into; `perhaps_covered` says why earlier work of the
+    /// stream may have been at the device meanwhile. With a partial set of dependencies only what needs no
     /// explanation is told: something that is not recorded may have held the work back meanwhile.
     pub(super) fn verdicts(
         &mut self,
         row: &Row,
         mut piece: HostPiece,
         partial: Partials,
-        perhaps_covered: bool,
+        perhaps_covered: Option<Doubt>,
     ) -> Vec<Segment> {
         let mut out = Vec::new();
         let mut push = |from, to, verdict, source| {
@@ -73,8 +73,8 @@ impl Host<'_, '_> {
             push(piece.from, piece.to, verdict, None);
             return out;
         }
-        if perhaps_covered {
-            let verdict = Verdict::Unresolved(Doubt::PerhapsCovered);
+        if let Some(doubt) = perhaps_covered {
+            let verdict = Verdict::Unresolved(doubt);
             push(piece.from, piece.to, verdict, None);
             return out;
         }

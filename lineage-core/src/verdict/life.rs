@@ -126,6 +126,9 @@ pub enum Doubt {
     /// Earlier work of its stream had been called: whether that waited for the device, which would
     /// cover this, or for its own submission is not recorded.
     PerhapsCovered,
+    /// More earlier work of its stream ran meanwhile than is looked at: whether that covered this is
+    /// not looked into.
+    TooFarBack,
     /// Whether the thread ran is not recorded.
     ThreadUnknown,
     /// The call took longer than its kind, and whether its thread ran is not recorded.
@@ -175,6 +178,10 @@ impl Doubt {
             Self::PerhapsCovered => {
                 "whether earlier work of its stream, called and not begun, covered this".to_owned()
             }
+            Self::TooFarBack => {
+                "whether earlier work of its stream covered this: more of it than is looked at"
+                    .to_owned()
+            }
             Self::ThreadUnknown => "what its thread did is not recorded".to_owned(),
             Self::LongCall { typical_ns } => format!(
                 "the call took longer than its kind (median {typical_ns} ns); whether its thread ran is not recorded"
@@ -198,6 +205,7 @@ impl Doubt {
             Self::Device { exclusive: false } => {
                 vec!["whether other processes can have the device"]
             }
+            Self::TooFarBack => vec!["a declaration closer to the launch, or one for each step"],
             Self::NotHandedOver => vec!["what the thread did that handed it over"],
             Self::NotMarkedReady => {
                 vec!["a mark when the work has all it needs (`mark(Mark::Ready)`)"]

@@ -4,7 +4,7 @@ use super::Settings;
 use super::cover::{Busy, overlap, split, stretch};
 use super::history::{DispatchFloor, Histories};
 use super::host::{Host, HostPiece};
-use super::life::{Covered, Expected, Life, Segment, Stage, Unsegmented, Verdict};
+use super::life::{Covered, Doubt, Expected, Life, Segment, Stage, Unsegmented, Verdict};
 use super::scene::{Scene, is_broken};
 use super::threads::Stretch;
 use crate::evidence::{Evidence, TimeSource};
@@ -14,7 +14,7 @@ use crate::observation::Operation;
 use crate::readiness::{Dependency, Readiness, Role};
 use crate::row::{Binding, Row};
 
-/// How many operations before one are looked at, to find what covered its host's time.
+/// How many operations before one are looked at.
 pub(super) const LOOKED_BACK: usize = 64;
 
 /// How many calls before one are looked at, to find the one that its life follows.
@@ -344,12 +344,12 @@ impl Bench<'_> {
                 _ if host => {
                     let mut at = part.from;
                     for perhaps in overlap(&busy.perhaps, part) {
-                        self.host(row, piece.within(at, perhaps.from), known, false, life);
+                        self.host(row, piece.within(at, perhaps.from), known, None, life);
                         let inside = piece.within(perhaps.from, perhaps.to);
-                        self.host(row, inside, known, true, life);
+                        self.host(row, inside, known, Some(busy.doubt()), life);
                         at = perhaps.to;
                     }
-                    self.host(row, piece.within(at, part.to), known, false, life);
+                    self.host(row, piece.within(at, part.to), known, None, life);
                 }
                 _ => self.on_device(number, part, piece, start, known, life),
             }
@@ -362,7 +362,7 @@ impl Bench<'_> {
         row: &Row,
         piece: Piece,
         known: &Known,
-        perhaps_covered: bool,
+        perhaps_covered: Option<Doubt>,
         life: &mut Life,
     ) {
         if piece.from >= piece.to {

@@ -214,6 +214,32 @@ pub(crate) fn play_behind(fillers: usize, settings: Settings) -> Scenario {
     }
 }
 
+/// Plays a request that waits for its batch while so many kernels of others run in its stream.
+pub(crate) fn play_waiting(others: usize, settings: Settings) -> Scenario {
+    let mut world = World::new(settings);
+    let a = world.stream();
+    for _ in 0..WARM_UP {
+        world.launch(Launch::kernel(a, "gemv", 40_000));
+    }
+    world.synchronise(a);
+    let own = epoch(1);
+    world.declare(own, "request");
+    world.mark(own, Mark::Ready);
+    for _ in 0..others {
+        world.rest(10_000);
+        world.launch(Launch::kernel(a, "other", 2_000));
+    }
+    world.rest(10_000);
+    world.mark(own, Mark::BatchFormed);
+    world.send(own);
+    world.receive(own);
+    let (number, _) = world.scope(own, |world| world.launch(Launch::kernel(a, "gemv", 40_000)));
+    Scenario {
+        target: u64::from(number),
+        recorded: world.finish(),
+    }
+}
+
 /// Plays a graph of three nodes behind earlier work, and a kernel behind it. Looked at is one of
 /// the nodes, by its place, or what follows.
 pub(crate) fn play_graph(target: usize, settings: Settings) -> Scenario {

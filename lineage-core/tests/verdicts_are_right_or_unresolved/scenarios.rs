@@ -3,7 +3,7 @@
 use lineage_core::verdict::{Life, VerdictKind};
 use lineage_sim_model::Settings;
 
-use crate::scenario::{Cause, Scenario, play, play_behind, play_graph};
+use crate::scenario::{Cause, Scenario, play, play_behind, play_graph, play_waiting};
 use crate::score::{Score, Without, judge, number_of, score};
 
 /// A device's latency, so that dispatch is not nothing.
@@ -203,8 +203,9 @@ fn a_slow_call_behind_a_long_queue_is_not_blamed() {
         (40, Without::Nothing),
         (200, Without::Nothing),
         (200, Without::Latency),
+        (5_000, Without::Nothing),
     ] {
-        let scenario = play_behind(fillers, usual());
+        let scenario = play_behind(fillers, usual().ring_entries(8_192));
         let found = verdicts(&scenario, without);
         assert_eq!(
             total(&found, VerdictKind::ApiSlow),
@@ -217,6 +218,18 @@ fn a_slow_call_behind_a_long_queue_is_not_blamed() {
             "{fillers}: {found:?}"
         );
     }
+}
+
+/// A request that waits for its place while the others are served, which is a long time: it is known of
+/// each of their kernels when it covered that wait.
+#[test]
+fn a_long_wait_beside_much_other_work_is_told_apart() {
+    let found = verdicts(&play_waiting(300, usual()), Without::Nothing);
+    // Each of the 300 is launched by 15,000 of the host's time, and from its submission on takes 3,000 of
+    // the device's.
+    let waited = total(&found, VerdictKind::BatchWait);
+    assert!((299 * 12_000..=301 * 12_000).contains(&waited), "{waited}");
+    assert_eq!(total(&found, VerdictKind::Unresolved), 0, "{found:?}");
 }
 
 /// A node of a graph waits for the node before it, and not for what else is in its graph; the
