@@ -298,6 +298,10 @@ pub(crate) struct Convert {
 
     /// What to write, which must not be there; by the end of its name: .jsonl, .lineage, .sqlite
     /// (one table each for launches, operations, calls, …) or .parquet (a folder with a file each)
+    #[cfg_attr(
+        not(feature = "parquet"),
+        doc = "which this build cannot write: it is without the feature `parquet`"
+    )]
     pub(crate) to: PathBuf,
 }
 

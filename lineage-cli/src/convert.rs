@@ -11,7 +11,6 @@ use crate::arguments::Convert;
 use crate::input::{self, Format, Read, Refusal};
 use crate::terminal::Terminal;
 use crate::text::{counted, printable_path, printable_text};
-use crate::validate::ledger_notes;
 use crate::{BAD, FINE};
 
 /// Why nothing was converted.
@@ -19,6 +18,8 @@ use crate::{BAD, FINE};
 enum CannotConvert {
     #[error("{0}")]
     Read(#[from] Refusal),
+    #[error("{source}; what was converted before that is in {to}, without an end: remove it")]
+    HalfRead { to: String, source: Refusal },
     #[error("{0}: another tool's recording; only ledgers of lineage's own are converted")]
     NotALedger(String),
     #[error(
@@ -40,8 +41,9 @@ enum CannotConvert {
 pub(crate) fn run(arguments: &Convert, terminal: &mut Terminal) -> u8 {
     match convert(&arguments.from, &arguments.to) {
         Ok((read, said)) => {
-            for note in ledger_notes(&read) {
-                terminal.complain(&format!("{}: {note}", printable_path(&arguments.from)));
+            for note in read.notes() {
+                let (from, note) = (printable_path(&arguments.from), printable_text(&note));
+                terminal.complain(&format!("{from}: {note}"));
             }
             terminal.print(&said);
             FINE
@@ -90,6 +92,10 @@ fn convert(from: &Path, to: &Path) -> Result<(Read, String), CannotConvert> {
         if outcome.is_ok() {
             outcome = out.add(&entry);
         }
+    });
+    let read = read.map_err(|source| CannotConvert::HalfRead {
+        to: name.clone(),
+        source,
     })?;
     outcome.map_err(failed)?;
     out.finish(read.summary.ended).map_err(failed)?;

@@ -149,6 +149,21 @@ pub(crate) fn labelled(
     out
 }
 
+/// What a person should know of a file before its figures, each under the label `note`.
+pub(crate) fn notes(all: &[String], label_columns: usize, width: usize) -> String {
+    /// More are told of by number.
+    const SHOWN: usize = 4;
+    let mut out = String::new();
+    for note in all.iter().take(SHOWN) {
+        out += &labelled(2, "note", label_columns, &printable_text(note), width);
+    }
+    if let more @ 1.. = all.len().saturating_sub(SHOWN) {
+        let said = format!("and {more} more: see `lineage show`");
+        out += &labelled(2, "", label_columns, &said, width);
+    }
+    out
+}
+
 /// Text of so many columns at most, its end cut off where it is longer.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     console::truncate_str(text, columns, "…").into_owned()

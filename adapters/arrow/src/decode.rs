@@ -45,6 +45,8 @@ struct OnDisk {
 pub(crate) struct Decoder {
     columns: &'static [Column],
     on_disk: Option<Vec<OnDisk>>,
+    /// Columns of the file that this build does not know, by their names.
+    unknown: Vec<String>,
 }
 
 impl Decoder {
@@ -52,7 +54,13 @@ impl Decoder {
         Self {
             columns,
             on_disk: None,
+            unknown: Vec::new(),
         }
+    }
+
+    /// Columns of the file that this build does not know, whose cells it leaves aside.
+    pub(crate) fn unknown_columns(&self) -> &[String] {
+        &self.unknown
     }
 
     /// Reads what was written as one batch: the first time the schema, and then one record batch.
@@ -64,7 +72,9 @@ impl Decoder {
             let schema = message
                 .header_as_schema()
                 .ok_or_else(|| bad("the stream does not begin with a schema"))?;
-            self.on_disk = Some(schema_of(schema, self.columns)?);
+            let (on_disk, unknown) = schema_of(schema, self.columns)?;
+            self.on_disk = Some(on_disk);
+            self.unknown = unknown;
         }
         let header = message_header(&mut rest)?;
         let message = verified(&header)?;
@@ -108,7 +118,11 @@ fn verified(header: &Aligned) -> Result<Message<'_>, Undecodable> {
     root_as_message(header.as_slice()).map_err(|_| bad("a message's header is damaged"))
 }
 
-fn schema_of(schema: Schema<'_>, columns: &[Column]) -> Result<Vec<OnDisk>, Undecodable> {
+/// The columns of a stream, and the names of those that this build does not know.
+fn schema_of(
+    schema: Schema<'_>,
+    columns: &[Column],
+) -> Result<(Vec<OnDisk>, Vec<String>), Undecodable> {
     let fields = schema
         .fields()
         .ok_or_else(|| bad("a schema has no fields"))?;
@@ -117,6 +131,7 @@ fn schema_of(schema: Schema<'_>, columns: &[Column]) -> Result<Vec<OnDisk>, Unde
     }
     let mut seen = vec![false; columns.len()];
     let mut on_disk = Vec::with_capacity(fields.len());
+    let mut unknown = Vec::new();
     for field in fields {
         let layout = layout_of(field)?;
         let known = field
@@ -135,9 +150,12 @@ fn schema_of(schema: Schema<'_>, columns: &[Column]) -> Result<Vec<OnDisk>, Unde
                 )));
             }
         }
+        if known.is_none() {
+            unknown.push(field.name().unwrap_or("(unnamed)").to_owned());
+        }
         on_disk.push(OnDisk { layout, known });
     }
-    Ok(on_disk)
+    Ok((on_disk, unknown))
 }
 
 fn expected(column: Column) -> Layout {

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{Dice, KINDS, files, give, kind, session};
-use lineage_arrow::{ReadErrorKind, Reader, SCHEMA, Table, Writer};
+use lineage_arrow::{Reader, SCHEMA, Table, Writer};
 use lineage_core::id::ProcessOrdinal;
 use lineage_core::ledger::{Counts, Entry};
 use lineage_core::observation::{Event, Observation};
@@ -224,90 +224,6 @@ fn a_directory_holds_one_session_and_nothing_of_anyone_elses_is_removed() {
     let error = error.expect_err("not ours").to_string();
     assert!(error.contains("notes.txt"), "{error}");
     assert!(path.join("meta.json").exists(), "nothing was removed");
-}
-
-#[test]
-fn a_newer_schema_is_refused_by_name_and_what_a_newer_writer_added_is_skipped() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("newer.lineage");
-    let mut dice = Dice::new(7);
-    // Two lines of JSON among the facts, one of which becomes a kind of event that is not known.
-    let known = Observation::live(dice.event(21));
-    let entries = [
-        Entry::Observation(Observation::live(dice.event(15))),
-        Entry::Observation(known.clone()),
-    ];
-    write(&path, &entries, u64::MAX);
-    let mut newer = files(&path);
-    let meta = String::from_utf8(newer["meta.json"].clone()).expect("text");
-    newer.insert(
-        "meta.json".to_owned(),
-        meta.replace("\"schema\": 1", "\"schema\": 2").into_bytes(),
-    );
-    let refused = Reader::in_memory(newer).expect_err("newer");
-    assert!(
-        matches!(&refused.kind, ReadErrorKind::NewerSchema { schema: 2, writer } if writer.starts_with("lineage-arrow")),
-        "{refused}"
-    );
-
-    let mut added = files(&path);
-    let journal = String::from_utf8(added["000001/batches.jsonl"].clone()).expect("text");
-    // A table that a newer writer has, with an entry in it.
-    let journal = journal
-        .replace(
-            "\"tables\":{",
-            "\"tables\":{\"clusters\":{\"rows\":3,\"bytes\":64},",
-        )
-        .replace("\"observations\":2", "\"observations\":5");
-    added.insert("000001/batches.jsonl".to_owned(), journal.into_bytes());
-    let mut reader = Reader::in_memory(added).expect("readable");
-    let entries: Vec<Entry> = reader.by_ref().map(|entry| entry.expect("fine")).collect();
-    assert_eq!(entries.len(), 4, "header, two entries, end");
-    assert_eq!(reader.summary().unknown["clusters"], 3);
-    assert!(!reader.summary().is_complete());
-}
-
-/// A directory of schema 1 as the first version wrote it, and its entries as JSON: later versions read it
-/// alike. `LINEAGE_WRITE_FIXTURE` writes both anew, which only a new schema may ask for.
-#[test]
-fn the_first_versions_directory_is_read_as_it_was() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schema_1.lineage");
-    if std::env::var_os("LINEAGE_WRITE_FIXTURE").is_some() {
-        let mut writer = Writer::new(&path).replace(true);
-        writer.begin(&session()).expect("begun");
-        fixture().iter().for_each(|entry| give(&mut writer, entry));
-        writer.finish().expect("finished");
-        let lines: Vec<String> = fixture().iter().map(text_of).collect();
-        let json = lines.join("\n") + "\n";
-        std::fs::write(path.with_extension("jsonl"), json).expect("written");
-    }
-    let (found, complete) = read(&path);
-    let json = std::fs::read_to_string(path.with_extension("jsonl")).expect("there");
-    let text: Vec<String> = found.iter().map(text_of).collect();
-    assert_eq!(text, json.lines().collect::<Vec<_>>());
-    assert!(complete);
-}
-
-/// An entry as its line of the JSON-lines ledger, less the line's own key.
-fn text_of(entry: &Entry) -> String {
-    match entry {
-        Entry::Observation(of) => serde_json::to_string(of),
-        Entry::Row(of) => serde_json::to_string(of),
-        Entry::Fault(of) => serde_json::to_string(of),
-        _ => Ok(String::new()),
-    }
-    .expect("JSON")
-}
-
-fn fixture() -> Vec<Entry> {
-    let mut dice = Dice::new(8);
-    let mut entries: Vec<Entry> = (0..KINDS)
-        .map(|kind| Entry::Observation(Observation::live(dice.event(kind))))
-        .filter(|entry| text_of(entry).len() < 10_000)
-        .collect();
-    entries.extend((0..3).map(|_| Entry::Row(dice.row())));
-    entries.push(Entry::Fault(dice.fault()));
-    entries
 }
 
 #[test]

@@ -27,6 +27,7 @@ struct Object<'a> {
 struct SideObject<'a> {
     file: String,
     recorder: &'a str,
+    notes: &'a [String],
     units: u64,
     units_are_epochs: bool,
     rows_without_path: u64,
@@ -55,7 +56,8 @@ impl From<&Difference> for DifferenceObject {
 fn side(side: &Side) -> SideObject<'_> {
     SideObject {
         file: side.file.display().to_string(),
-        recorder: &side.recorder,
+        recorder: &side.about.recorder,
+        notes: &side.about.notes,
         units: side.whole.count,
         units_are_epochs: side.of_epochs,
         rows_without_path: side.without_path,

@@ -8,7 +8,7 @@ use lineage_core::row::{Binding, Row};
 use lineage_core::verdict::{Judge, Life, Settings, VerdictKind};
 
 use crate::arguments::Compare;
-use crate::input::{self, Refusal};
+use crate::input::{self, About, Refusal};
 
 /// Operations in a row that are a unit where no epochs are.
 pub(super) const RUN: u64 = 16;
@@ -60,7 +60,7 @@ impl Spread {
 /// A recording.
 pub(super) struct Side {
     pub(super) file: PathBuf,
-    pub(super) recorder: String,
+    pub(super) about: About,
     /// Whether units are epochs; else they are runs of operations.
     pub(super) of_epochs: bool,
     /// Time a unit, all in all.
@@ -89,7 +89,7 @@ pub(super) fn gather(file: &Path, arguments: &Compare) -> Result<Side, Refusal> 
     let settings = Settings::default().epsilon_ns(arguments.reading.clock_error_ns);
     let mut judge = Judge::new(settings);
     let mut cutting = Cutting::default();
-    let recorder =
+    let about =
         arguments
             .reading
             .each_batch(file, input::format(file)?, |observations, rows| {
@@ -97,7 +97,7 @@ pub(super) fn gather(file: &Path, arguments: &Compare) -> Result<Side, Refusal> 
                     cutting.add(&life, &rows[life.row]);
                 }
             })?;
-    Ok(cutting.finish(file, recorder))
+    Ok(cutting.finish(file, about))
 }
 
 #[derive(Default)]
@@ -148,7 +148,7 @@ impl Cutting {
         }
     }
 
-    fn finish(self, file: &Path, recorder: String) -> Side {
+    fn finish(self, file: &Path, about: About) -> Side {
         let of_epochs = self.bound * 2 >= self.with_path && self.bound > 0;
         let (units, left_out): (Vec<Times>, u64) = if of_epochs {
             let unbound = self.with_path - self.bound;
@@ -159,7 +159,7 @@ impl Cutting {
         };
         let mut side = Side {
             file: file.to_owned(),
-            recorder,
+            about,
             of_epochs,
             whole: Spread::default(),
             by_verdict: [Spread::default(); KINDS],

@@ -4,8 +4,8 @@ use super::side::{RUN, Side};
 use super::{Comparison, Difference};
 use crate::terminal::{FAINT, HEADING, UNSURE};
 use crate::text::{
-    counted, cut, duration, labelled, printable_path, printable_text, printable_whole, table,
-    thousands,
+    counted, cut, duration, labelled, notes, printable_path, printable_text, printable_whole,
+    table, thousands,
 };
 
 const LABEL: usize = 9;
@@ -14,8 +14,10 @@ const NAME: usize = 50;
 
 pub(super) fn text(before: &Side, after: &Side, of: &Comparison, width: usize) -> String {
     let mut out = format!("{HEADING}compared{HEADING:#}\n");
-    out += &labelled(2, "before", LABEL, &side(before), width);
-    out += &labelled(2, "after", LABEL, &side(after), width);
+    for (label, of) in [("before", before), ("after", after)] {
+        out += &labelled(2, label, LABEL, &side(of), width);
+        out += &notes(&of.about.notes, LABEL, width);
+    }
     out += &labelled(2, "the work", LABEL, &mix(of), width);
     if !of.same_units {
         let text = format!(
@@ -56,7 +58,7 @@ fn side(side: &Side) -> String {
     let mut text = format!(
         "{} ({}): {units}",
         printable_path(&side.file),
-        printable_text(&side.recorder)
+        printable_text(&side.about.recorder)
     );
     if side.without_path > 0 {
         text += &format!(

@@ -14,7 +14,7 @@ use lineage_core::verdict::{
 
 use super::told::{Names, Told, Wanted};
 use crate::arguments::Diagnose;
-use crate::input::{self, Format, Refusal};
+use crate::input::{self, About, Format, Refusal};
 
 /// What a verdict comes to.
 #[derive(Debug, Default, Clone, Copy)]
@@ -72,7 +72,7 @@ pub(super) struct Counts {
 pub(super) struct Diagnosis {
     pub(super) file: PathBuf,
     pub(super) format: Format,
-    pub(super) recorder: String,
+    pub(super) about: About,
     pub(super) counts: Counts,
     pub(super) floor: Option<DispatchFloor>,
     /// The slowest of those that were asked for.
@@ -85,12 +85,12 @@ pub(super) struct Diagnosis {
 pub(super) fn gather(file: &Path, arguments: &Diagnose) -> Result<Diagnosis, Refusal> {
     let format = input::format(file)?;
     let mut gathering = Gathering::new(arguments);
-    let recorder = arguments
+    let about = arguments
         .reading
         .each_batch(file, format, |observations, rows| {
             gathering.batch(observations, rows)
         })?;
-    Ok(gathering.finish(file, format, recorder))
+    Ok(gathering.finish(file, format, about))
 }
 
 struct Gathering<'a> {
@@ -147,13 +147,13 @@ impl<'a> Gathering<'a> {
         self.slowest.truncate(self.arguments.slowest);
     }
 
-    fn finish(self, file: &Path, format: Format, recorder: String) -> Diagnosis {
+    fn finish(self, file: &Path, format: Format, about: About) -> Diagnosis {
         let floors = self.processes.iter();
         let floors = floors.filter_map(|process| self.judge.dispatch_floor(*process));
         Diagnosis {
             file: file.to_owned(),
             format,
-            recorder,
+            about,
             floor: floors.max_by_key(|floor| floor.samples),
             not_shown: self.shown_or_not - self.slowest.len() as u64,
             slowest: self.slowest,

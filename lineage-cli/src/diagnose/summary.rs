@@ -7,7 +7,7 @@ use super::gather::{Counts, Diagnosis, Sum};
 use crate::arguments::Diagnose;
 use crate::terminal::HEADING;
 use crate::text::{
-    counted, duration, labelled, printable_path, printable_text, table, thousands, wrap,
+    counted, duration, labelled, notes, printable_path, printable_text, table, thousands, wrap,
 };
 
 const LABEL: usize = 12;
@@ -21,9 +21,10 @@ pub(super) fn text(diagnosis: &Diagnosis, arguments: &Diagnose, width: usize) ->
         2,
         "recording",
         LABEL,
-        &printable_text(&diagnosis.recorder),
+        &printable_text(&diagnosis.about.recorder),
         width,
     );
+    out += &notes(&diagnosis.about.notes, LABEL, width);
     out += &labelled(2, "rows", LABEL, &rows(counts), width);
     if counts.with_path == 0 {
         let text = "no operation has a start and an end, so nothing can be said of why it began when it did";

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use lineage_import::{EpochsFrom, Recording, Settings};
+use lineage_import::{EpochsFrom, Holdings, Recording, Settings};
 
 use super::{Format, Progress, Refusal};
 use crate::arguments::{Candidates, EpochSource};
+use crate::text::counted;
 
 /// Another tool's recording, and the bar that shows how far the work on it is.
 pub(crate) struct Imported {
@@ -58,6 +59,23 @@ pub(crate) fn import(
         recording,
         progress,
     })
+}
+
+/// What a person should know of how a recording was made and read: what of it could not be used, and
+/// what its recorder says itself.
+pub(crate) fn notes(holdings: &Holdings) -> Vec<String> {
+    let lost = holdings.skipped.iter().filter(|(why, _)| why.is_loss());
+    let mut notes: Vec<String> = lost
+        .map(|(why, count)| {
+            let records = counted(*count, "record", "records");
+            format!("{records} could not be used: {why}")
+        })
+        .collect();
+    notes.extend(holdings.notes.iter().cloned());
+    if holdings.more_notes > 0 {
+        notes.push(format!("and {} notes more", holdings.more_notes));
+    }
+    notes
 }
 
 fn settings(candidates: &Candidates) -> Settings {

@@ -7,19 +7,60 @@ use std::path::Path;
 use lineage_core::ledger::{Entry, Header, ReadSummary, Reader};
 use lineage_core::observation::Observation;
 use lineage_core::row::{LooseFault, Row};
+use lineage_validator::printable;
 
 use super::{Progress, Refusal};
+use crate::text::counted;
 
 /// What was read of a ledger beside its entries.
 pub(crate) struct Read {
     pub(crate) header: Header,
     pub(crate) summary: ReadSummary,
-    /// Of a run directory: what a person should know of how it was read.
-    pub(crate) notes: Vec<String>,
+    /// Of a run directory: what its reader says of how it was read.
+    notes: Vec<String>,
     /// Of a run directory: entries that its writer removed to keep within the size it was given.
     pub(crate) removed: u64,
     /// Whether it is a run directory, or several.
     pub(crate) directory: bool,
+    /// Whether all that the sessions wrote was read.
+    pub(crate) complete: bool,
+}
+
+impl Read {
+    /// What a person should know of how it was read; nothing where all is there.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        if self.directory {
+            return self.notes.clone();
+        }
+        let summary = &self.summary;
+        let mut notes = Vec::new();
+        if summary.last_line_truncated {
+            notes.push("the last line was cut short, and is left aside".to_owned());
+        }
+        if !summary.ended {
+            notes.push(
+                "the file has no end line: its session was not shut down, or the file was cut short"
+                    .to_owned(),
+            );
+        }
+        if summary.not_written > 0 {
+            notes.push(format!(
+                "its writer says that it could not write {}",
+                counted(summary.not_written, "entry", "entries")
+            ));
+        }
+        for (kind, count) in &summary.unknown_kinds {
+            let kind = printable(kind);
+            let (lines, were) = (
+                counted(*count, "line", "lines"),
+                if *count == 1 { "was" } else { "were" },
+            );
+            notes.push(format!(
+                "{lines} with `{kind}`, which this version does not know, {were} skipped"
+            ));
+        }
+        notes
+    }
 }
 
 /// A ledger in memory.
@@ -57,9 +98,11 @@ pub(crate) fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Ref
     for entry in &mut reader {
         each(entry.map_err(refuse)?);
     }
+    let summary = reader.summary().clone();
     Ok(Read {
         header,
-        summary: reader.summary().clone(),
+        complete: summary.is_complete(),
+        summary,
         notes: Vec::new(),
         removed: 0,
         directory: false,
@@ -90,6 +133,7 @@ fn read_directory(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Refu
         notes: met.notes(),
         removed: met.removed.entries,
         directory: true,
+        complete: met.is_complete(),
     })
 }
 

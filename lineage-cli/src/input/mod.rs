@@ -11,7 +11,8 @@ mod sniff;
 use std::fs::File;
 use std::path::Path;
 
-pub(crate) use import::{Imported, import};
+pub(crate) use batches::About;
+pub(crate) use import::{Imported, import, notes};
 pub(crate) use join::join;
 pub(crate) use ledger::{Ledger, Read, header, load, read};
 pub(crate) use progress::Progress;

@@ -71,7 +71,9 @@ fn directory_remedy(kind: &lineage_arrow::ReadErrorKind) -> &'static str {
     match kind {
         Kind::NewerSchema { .. } => "; use the `lineage` of that version or a later one",
         Kind::Io(_) | Kind::NotARunDirectory { .. } => "",
-        _ => "; the directory was damaged or edited after it was written: copy it again",
+        _ => {
+            "; the directory was damaged or edited after it was written: copy it again, or, of several, take it out of the folder"
+        }
     }
 }
 

@@ -16,6 +16,7 @@ struct Object<'a> {
     schema: u32,
     file: String,
     recorder: &'a str,
+    notes: &'a [String],
     percentiles: &'static str,
     tokens: &'a TokenFigures,
     devices: Vec<Device>,
@@ -41,7 +42,8 @@ pub(super) fn object(file: &Path, figures: &Figures) -> String {
     json_line(&Object {
         schema: SCHEMA,
         file: file.display().to_string(),
-        recorder: &figures.recorder,
+        recorder: &figures.about.recorder,
+        notes: &figures.about.notes,
         percentiles: "nearest_rank",
         tokens: &figures.tokens,
         devices: devices.collect(),

@@ -12,12 +12,12 @@ use lineage_core::service::{
 
 use crate::arguments::Service;
 use crate::files;
-use crate::input::{self, Refusal};
+use crate::input::{self, About, Refusal};
 use crate::terminal::Terminal;
 
 /// The figures of a file.
 struct Figures {
-    recorder: String,
+    about: About,
     tokens: TokenFigures,
     devices: Vec<DeviceFigures>,
     collectives: Vec<CollectiveSkew>,
@@ -48,7 +48,7 @@ fn figures(file: &Path, arguments: &Service) -> Result<Figures, Refusal> {
     let mut tokens = Tokens::new(options);
     let mut devices = Devices::default();
     let mut collectives = Collectives::default();
-    let recorder =
+    let about =
         arguments
             .reading
             .each_batch(file, input::format(file)?, |observations, rows| {
@@ -63,7 +63,7 @@ fn figures(file: &Path, arguments: &Service) -> Result<Figures, Refusal> {
                 }
             })?;
     Ok(Figures {
-        recorder,
+        about,
         tokens: tokens.figures(),
         devices: devices.figures(),
         not_kept: devices.not_kept() + collectives.not_kept(),

@@ -7,15 +7,17 @@ use lineage_core::service::{CollectiveSkew, DeviceFigures, Missed, RequestFigure
 use super::Figures;
 use crate::terminal::{HEADING, UNSURE};
 use crate::text::{
-    counted, duration, labelled, printable_path, printable_text, printable_whole, table, thousands,
+    counted, duration, labelled, notes, printable_path, printable_text, printable_whole, table,
+    thousands,
 };
 
 const LABEL: usize = 11;
 
 pub(super) fn text(file: &Path, figures: &Figures, width: usize) -> String {
     let mut out = format!("{HEADING}{}{HEADING:#}\n", printable_path(file));
-    let recorder = printable_text(&figures.recorder);
+    let recorder = printable_text(&figures.about.recorder);
     out += &labelled(2, "recording", LABEL, &recorder, width);
+    out += &notes(&figures.about.notes, LABEL, width);
     let tokens = &figures.tokens;
     if tokens.served.requests + tokens.warm_up.requests == 0 {
         let text = "none with a step: times of tokens need epochs, which only a recording of a server that declares them has";

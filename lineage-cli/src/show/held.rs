@@ -7,6 +7,7 @@ use lineage_core::ledger::Entry;
 use lineage_core::observation::{ActivityKind, DeviceSession, Event, GraphChange, Observation};
 use lineage_import::Holdings;
 
+use super::scheduler::Scheduler;
 use crate::input::{Format, Read};
 
 /// A stream: device, context, stream.
@@ -182,6 +183,7 @@ pub(super) struct Counter {
     rows: u64,
     faults: u64,
     notes: Vec<String>,
+    scheduler: Scheduler,
     others: BTreeMap<String, u64>,
 }
 
@@ -266,6 +268,7 @@ impl Counter {
             Event::GraphLaunch(_) => tally.graph_replays += 1,
             Event::Scheduled(_) => tally.scheduled += 1,
             Event::OsCall(_) => tally.os_calls += 1,
+            Event::SchedulerSession(of) => self.scheduler.learn(observation.process, of),
             Event::DeviceSession(DeviceSession::Started {
                 version,
                 external_correlation,
@@ -295,8 +298,9 @@ impl Counter {
         others.insert("rows".to_owned(), self.rows);
         others.insert("faults".to_owned(), self.faults);
         others.retain(|_, count| *count > 0);
-        let mut notes = crate::validate::ledger_notes(read);
+        let mut notes = read.notes();
         notes.extend(self.notes);
+        notes.extend(self.scheduler.notes());
         let mut processes: Vec<Process> = self.processes.into_values().collect();
         if let [only] = processes.as_mut_slice() {
             only.name = Some(header.service.clone());

@@ -4,6 +4,7 @@ mod evidence;
 mod held;
 mod json;
 mod render;
+mod scheduler;
 
 use std::path::Path;
 

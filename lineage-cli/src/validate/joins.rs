@@ -20,7 +20,7 @@ pub(crate) fn none(examined: &Examined) -> Option<String> {
             if let Some(why) = absent {
                 reasons.push(format!("no device evidence: {}", printable(why)));
             }
-            if !read.summary.is_complete() {
+            if !read.complete {
                 let undecided = match counts.pending {
                     0 => String::new(),
                     1 => ": 1 call or operation undecided".to_owned(),

@@ -245,7 +245,7 @@ fn ledger_object(read: &Read) -> LedgerObject<'_> {
         process: header.process.to_string(),
         service: &header.service,
         writer: &header.writer,
-        complete: summary.is_complete(),
+        complete: read.complete,
         last_line_truncated: summary.last_line_truncated,
         observations: summary.read.observations,
         rows: summary.read.rows,

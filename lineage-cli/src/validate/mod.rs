@@ -12,7 +12,6 @@ use crate::terminal::Terminal;
 use crate::{BAD, FAULTS, FINE};
 
 use examine::examine;
-pub(crate) use tables::ledger_notes;
 
 /// Validates each file on its own. A file that cannot be read does not keep the others from being
 /// looked at.

@@ -4,15 +4,14 @@ use lineage_validator::{Counts, Finding, Validation, printable};
 
 use super::examine::{Examined, Origin};
 use super::{advice, joins};
-use crate::input::Read;
+use crate::input::{self, Read};
 use crate::terminal::{FAULT, HEADING, SOUND, UNSURE};
 use crate::text::{
-    counted, duration, labelled, printable_path, printable_text, table, thousands, wrap, wrap_list,
+    counted, duration, labelled, notes, printable_path, printable_text, table, thousands, wrap,
+    wrap_list,
 };
 
 /// Columns of the labels on the left.
-/// Notes of a recording that are shown; `lineage show` has them all.
-const NOTES: usize = 3;
 const LABEL: usize = 12;
 /// Processes that are listed.
 const PROCESSES: usize = 32;
@@ -69,21 +68,7 @@ fn head(examined: &Examined, width: usize) -> String {
                 said.push(duration(last.saturating_sub(first)));
             }
             out += &labelled(2, "recording", LABEL, &said.join(", "), width);
-            for (why, count) in holdings.skipped.iter().filter(|(why, _)| why.is_loss()) {
-                let said = format!(
-                    "{} could not be used: {why}",
-                    counted(*count, "record", "records")
-                );
-                out += &labelled(2, "note", LABEL, &said, width);
-            }
-            for note in holdings.notes.iter().take(NOTES) {
-                out += &labelled(2, "note", LABEL, &printable(note), width);
-            }
-            let more = (holdings.notes.len().saturating_sub(NOTES) as u64) + holdings.more_notes;
-            if more > 0 {
-                let said = format!("and {more} more: see `lineage show`");
-                out += &labelled(2, "note", LABEL, &said, width);
-            }
+            out += &notes(&input::notes(holdings), LABEL, width);
         }
     }
     out
@@ -98,45 +83,8 @@ fn ledger_head(read: &Read, width: usize) -> String {
         printable(&header.writer)
     );
     let mut out = labelled(2, "recording", LABEL, &said, width);
-    for note in ledger_notes(read) {
-        out += &labelled(2, "note", LABEL, &note, width);
-    }
+    out += &notes(&read.notes(), LABEL, width);
     out
-}
-
-/// What a person should know of how a ledger was read.
-pub(crate) fn ledger_notes(read: &Read) -> Vec<String> {
-    if read.directory {
-        return read.notes.clone();
-    }
-    let summary = &read.summary;
-    let mut notes = Vec::new();
-    if summary.last_line_truncated {
-        notes.push("the last line was cut short, and is left aside".to_owned());
-    }
-    if !summary.ended {
-        notes.push(
-            "the file has no end line: its session was not shut down, or the file was cut short"
-                .to_owned(),
-        );
-    }
-    if summary.not_written > 0 {
-        notes.push(format!(
-            "its writer says that it could not write {}",
-            counted(summary.not_written, "entry", "entries")
-        ));
-    }
-    for (kind, count) in &summary.unknown_kinds {
-        let kind = printable(kind);
-        let (lines, were) = (
-            counted(*count, "line", "lines"),
-            if *count == 1 { "was" } else { "were" },
-        );
-        notes.push(format!(
-            "{lines} with `{kind}`, which this version does not know, {were} skipped"
-        ));
-    }
-    notes
 }
 
 /// A line for each process, and one for all.

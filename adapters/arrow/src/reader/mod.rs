@@ -287,6 +287,9 @@ impl Reader {
                     open.skipped = open.skipped.saturating_add(rows);
                     self.summary.skip(&name, rows);
                 }
+                for (name, rows) in entries.unknown_columns.drain(..) {
+                    self.summary.skip_column(&name, rows);
+                }
                 let last = std::mem::replace(&mut open.batch, entries.batch);
                 let next = entries.batch;
                 open.entries = Some(entries);

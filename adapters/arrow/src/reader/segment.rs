@@ -139,6 +139,7 @@ impl Segment {
             at: 0,
             names: Vec::new(),
             unknown: Vec::new(),
+            unknown_columns: Vec::new(),
         };
         for (name, part) in &batch.tables {
             let Some(table) = Table::of_name(name) else {
@@ -149,6 +150,14 @@ impl Segment {
                 .table(table, batch.batch, part.bytes, part.rows)
                 .map_err(|kind| (self.file(&table_file(name)), kind))?;
             entries.frames.push((table, frame));
+            let columns = self
+                .tables
+                .get(&table)
+                .map(|of| of.decoder.unknown_columns());
+            for column in columns.into_iter().flatten() {
+                let column = format!("{name}.{column}");
+                entries.unknown_columns.push((column, part.rows));
+            }
         }
         if let Some((_, frame)) = entries.frames.iter().find(|of| of.0 == Table::Names) {
             let damaged = |why: &str| {
@@ -263,6 +272,8 @@ pub(super) struct Entries {
     names: Vec<Arc<str>>,
     /// Tables that this build does not know, and their rows.
     pub(super) unknown: Vec<(String, u64)>,
+    /// Columns that this build does not know, as `TABLE.COLUMN`, and their rows.
+    pub(super) unknown_columns: Vec<(String, u64)>,
 }
 
 /// An entry that cannot be read: its table and row, and why.

@@ -19,6 +19,9 @@ pub struct Summary {
     pub read: Counts,
     /// Entries skipped since a newer writer's table, event or value is in them, by its name.
     pub unknown: BTreeMap<String, u64>,
+    /// Rows that were read without what a newer writer says in a column of its own, by that column as
+    /// `TABLE.COLUMN`.
+    pub unknown_columns: BTreeMap<String, u64>,
     /// What was an error.
     pub errors: u64,
     /// Directories that were read as one.
@@ -48,6 +51,7 @@ impl Summary {
         self.not_ended == 0
             && self.errors == 0
             && self.skipped() == 0
+            && self.unknown_columns.is_empty()
             && self.not_written == 0
             && self.removed == Removed::default()
     }
@@ -89,18 +93,31 @@ impl Summary {
                 "{count} entries with {kind:?}, which this version does not know, were skipped"
             ));
         }
+        for (column, rows) in &self.unknown_columns {
+            notes.push(format!(
+                "the column {column:?} of {rows} rows, which this version does not know, was left aside"
+            ));
+        }
         notes
     }
 
     pub(super) fn skip(&mut self, kind: &str, count: u64) {
-        let kind: String = kind.chars().take(MAX_NAME_CHARS).collect();
-        let known = self.unknown.contains_key(&kind);
-        let kind = if known || self.unknown.len() < MAX_UNKNOWN {
-            kind
-        } else {
-            "(others)".to_owned()
-        };
-        let counted = self.unknown.entry(kind).or_default();
-        *counted = counted.saturating_add(count);
+        count_by_name(&mut self.unknown, kind, count);
     }
+
+    pub(super) fn skip_column(&mut self, column: &str, rows: u64) {
+        count_by_name(&mut self.unknown_columns, column, rows);
+    }
+}
+
+/// Counts what a file names, however many names it has and however long they are.
+fn count_by_name(counts: &mut BTreeMap<String, u64>, name: &str, count: u64) {
+    let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+    let name = if counts.contains_key(&name) || counts.len() < MAX_UNKNOWN {
+        name
+    } else {
+        "(others)".to_owned()
+    };
+    let counted = counts.entry(name).or_default();
+    *counted = counted.saturating_add(count);
 }
