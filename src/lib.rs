@@ -41,6 +41,7 @@
 //! * `jsonl`: the JSON-lines ledger.
 //! * `cudarc`: capture and replay of cudarc's graphs under epochs, from `lineage-cudarc`: the module `cudarc`.
 //! * `arrow`: the run directory, from `lineage-arrow`: the module `arrow`.
+//! * `sched`: when threads were off their processors, from `lineage-sched`: the module `sched`.
 //! * `otlp`: export to an OpenTelemetry collector, from `lineage-otlp`: the module `otlp`.
 
 pub use lineage_core as core;
@@ -53,7 +54,8 @@ pub use lineage_core::{
 };
 #[doc(inline)]
 pub use lineage_core::{
-    carrier, evidence, fault, future, hook, id, observation, raw, row, source, thread,
+    carrier, evidence, fault, future, hook, id, observation, raw, readiness, row, service, source,
+    thread, verdict,
 };
 
 #[cfg(feature = "jsonl")]
@@ -77,6 +79,11 @@ pub use lineage_cudarc as cudarc;
 #[cfg(feature = "arrow")]
 #[doc(inline)]
 pub use lineage_arrow as arrow;
+
+/// When the process's threads were off their processors, and why.
+#[cfg(feature = "sched")]
+#[doc(inline)]
+pub use lineage_sched as sched;
 
 /// Export to an OpenTelemetry collector.
 #[cfg(feature = "otlp")]
