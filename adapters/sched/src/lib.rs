@@ -75,6 +75,10 @@
 //! again, with what the session's drain thread takes to read it. Each observed thread takes a file
 //! descriptor and [36 KiB](Scheduler::ring_bytes) of locked memory.
 //!
+//! The first event on a machine makes the kernel switch its hooks on, which takes 7 to 15 ms here. The
+//! session has that done by the thread that starts it, and holds that event, one more descriptor, so
+//! that the hooks stay on until it ends.
+//!
 //! # Elsewhere than on Linux
 //!
 //! The crate compiles, and the session says that it is not supported.

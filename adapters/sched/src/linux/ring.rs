@@ -164,6 +164,11 @@ impl Ring {
         }
     }
 
+    /// The event alone. Without a mapping it has nowhere to write, and nothing is written.
+    pub(crate) fn into_event(self) -> OwnedFd {
+        self.event
+    }
+
     /// Takes all that was written since the last time, appended.
     pub(crate) fn read(&mut self, into: &mut Vec<u8>) {
         self.mapping.read(into);
