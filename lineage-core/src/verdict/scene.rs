@@ -50,7 +50,8 @@ pub(super) struct Scene<'a> {
     sent: FxHashMap<HandoffId, HostNanos>,
     /// By epoch and thread: when it was received and by which crossing.
     received: FxHashMap<(EpochId, u64), Vec<(HostNanos, HandoffId)>>,
-    merged: FxHashMap<EpochId, (HostNanos, usize)>,
+    /// When a batch was merged, and of how many members. Its later steps are not formed again.
+    merged: FxHashMap<LaunchEpoch, (HostNanos, usize)>,
     devices: FxHashMap<u32, DeviceDescribed>,
     channels: FxHashMap<(CallId, Option<u64>), u32>,
     pub(super) by_device: FxHashMap<u32, Vec<Ran>>,
@@ -209,7 +210,7 @@ impl<'a> Scene<'a> {
                 }
             }
             Event::Linked(of) if of.kind == LinkKind::Merge => {
-                let merged = self.merged.entry(of.epoch.id).or_insert((of.at, 0));
+                let merged = self.merged.entry(of.epoch).or_insert((of.at, 0));
                 merged.0 = merged.0.max(of.at);
                 merged.1 += 1;
             }
@@ -346,7 +347,7 @@ impl<'a> Scene<'a> {
     fn marks(&self, epoch: LaunchEpoch) -> Marks {
         let mut marks = self.marks.get(&epoch).copied().unwrap_or_default();
         if marks.batch_formed.is_none()
-            && let Some(&(at, members)) = self.merged.get(&epoch.id)
+            && let Some(&(at, members)) = self.merged.get(&epoch)
             && members > 1
         {
             marks.batch_formed = Some(at);

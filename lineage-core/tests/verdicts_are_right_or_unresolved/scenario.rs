@@ -1,5 +1,6 @@
 //! Scenarios: one launch that is held up by one cause, or by several at once.
 
+use lineage_core::id::LaunchEpoch;
 use lineage_core::observation::Mark;
 use lineage_sim_model::{Footprint, Programmatic, Settings, Work};
 
@@ -208,6 +209,39 @@ pub(crate) fn play_behind(fillers: usize, settings: Settings) -> Scenario {
         loading_ns: 300_000,
         ..Launch::kernel(a, "gemv", 40_000)
     });
+    Scenario {
+        target: u64::from(number),
+        recorded: world.finish(),
+    }
+}
+
+/// Plays a batch of two requests, and 3,000,000 later its next step: looked at is that one's launch.
+pub(crate) fn play_step(settings: Settings) -> Scenario {
+    let mut world = World::new(settings);
+    let a = world.stream();
+    for _ in 0..WARM_UP {
+        world.launch(Launch::kernel(a, "gemv", 40_000));
+    }
+    world.synchronise(a);
+    let (first, second) = (epoch(1), epoch(2));
+    let batch = epoch(3);
+    world.declare(first, "request");
+    world.declare(second, "request");
+    world.declare(batch, "batch");
+    world.merge(batch, &[first, second]);
+    let launch = |world: &mut World, of: LaunchEpoch| {
+        world.send(of);
+        world.rest(20_000);
+        world.receive(of);
+        world.scope(of, |world| world.launch(Launch::kernel(a, "gemv", 40_000)))
+    };
+    launch(&mut world, batch);
+    world.synchronise(a);
+    world.rest(3_000_000);
+    let next = LaunchEpoch::from_numbers(3, 2).expect("in range");
+    world.step(next);
+    world.mark(next, Mark::Ready);
+    let (number, _) = launch(&mut world, next);
     Scenario {
         target: u64::from(number),
         recorded: world.finish(),

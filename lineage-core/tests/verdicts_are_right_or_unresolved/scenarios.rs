@@ -3,7 +3,7 @@
 use lineage_core::verdict::{Life, VerdictKind};
 use lineage_sim_model::Settings;
 
-use crate::scenario::{Cause, Scenario, play, play_behind, play_graph, play_waiting};
+use crate::scenario::{Cause, Scenario, play, play_behind, play_graph, play_step, play_waiting};
 use crate::score::{Score, Without, judge, number_of, score};
 
 /// A device's latency, so that dispatch is not nothing.
@@ -230,6 +230,18 @@ fn a_long_wait_beside_much_other_work_is_told_apart() {
     let waited = total(&found, VerdictKind::BatchWait);
     assert!((299 * 12_000..=301 * 12_000).contains(&waited), "{waited}");
     assert_eq!(total(&found, VerdictKind::Unresolved), 0, "{found:?}");
+}
+
+/// The life of a batch's later step begins with that step, and not when the batch was formed.
+#[test]
+fn a_later_step_does_not_count_the_earlier_ones() {
+    let found = verdicts(&play_step(usual()), Without::Nothing);
+    let all: u64 = found.iter().map(|of| of.1).sum();
+    // Handed over for 20,000; 1,000 in its scope, 4,000 in its call, 1,000 of latency, 40,000 at the device.
+    assert_eq!(all, 66_000, "{found:?}");
+    let late = total(&found, VerdictKind::SubmitterLate);
+    assert_eq!(late, 20_000, "{found:?}");
+    assert_eq!(total(&found, VerdictKind::BatchWait), 0, "{found:?}");
 }
 
 /// A node of a graph waits for the node before it, and not for what else is in its graph; the

@@ -10,9 +10,9 @@ use lineage_core::observation::{
     ActivityKind, ApiDomain, ApiId, ApiRecord, Call, CarrierKind, Collected, Declared,
     DeviceDescribed, DeviceSession, EdgeKind, Event, EventRecord, Flushed, GraphChange, GraphEdge,
     GraphEvent, GraphLaunch, GraphNodeKind, GraphSequence, Handoff, LaunchAttributes, LaunchOrder,
-    Mark, Marked, Operation, OperationsDue, OsCall, Overhead, OverheadKind, Placement, Received,
-    Scheduled, SchedulerSession, Scope, Sent, StreamDescribed, StreamKind, SwitchedOff,
-    Synchronization, SynchronizationKind, Tenancy,
+    LinkKind, Linked, Mark, Marked, Operation, OperationsDue, OsCall, Overhead, OverheadKind,
+    Placement, Received, Scheduled, SchedulerSession, Scope, Sent, Stepped, StreamDescribed,
+    StreamKind, SwitchedOff, Synchronization, SynchronizationKind, Tenancy,
 };
 use lineage_sim_model::{
     DeviceTime, Direction, Facts, GraphNode, Host, Model, OperationKey, Settings, StreamKey,
@@ -366,6 +366,27 @@ impl World {
         });
     }
 
+    pub(crate) fn merge(&mut self, batch: LaunchEpoch, members: &[LaunchEpoch]) {
+        let now = self.now();
+        for member in members {
+            self.saw(Linked {
+                epoch: batch,
+                from: *member,
+                kind: LinkKind::Merge,
+                at: at(now),
+            });
+        }
+    }
+
+    pub(crate) fn step(&mut self, epoch: LaunchEpoch) {
+        let now = self.now();
+        self.saw(Stepped {
+            epoch,
+            thread: thread(FRONT),
+            at: at(now),
+        });
+    }
+
     pub(crate) fn mark(&mut self, epoch: LaunchEpoch, mark: Mark) {
         let now = self.now();
         self.saw(Marked {
@@ -378,7 +399,7 @@ impl World {
 
     fn handoff(epoch: LaunchEpoch) -> Handoff {
         Handoff {
-            id: HandoffId(epoch.id.get()),
+            id: HandoffId(epoch.id.get() << 8 | u64::from(epoch.version.get())),
             epoch,
             carrier: CarrierKind::Envelope,
         }
