@@ -137,6 +137,9 @@ step_unstable() {
 step_features_all() {
     parts tools
     cargo hack clippy --locked --each-feature -p launch-lineage -p lineage-arrow -p lineage-cudarc -p lineage-otlp -- -D warnings
+    # What Parquet files hold, read back, and the command that writes them: the tests of .ci/run are without that feature.
+    cargo test --locked -p lineage-arrow --features sqlite,parquet --test tables_are_exported_with_the_values_as_they_are
+    cargo test --locked -p lineage-cli --features parquet --test a_run_directory_is_a_ledger_too
 }
 
 step_cross_all() {

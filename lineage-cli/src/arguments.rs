@@ -6,9 +6,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lineage_core::fault::FaultCode;
 use lineage_core::verdict::VerdictKind;
 
-/// Whose request was this GPU work? Checks recordings of launch lineage, Nsight Systems and PyTorch.
+/// Whose request was this GPU work, and why did it begin when it did? Reads recordings of launch lineage,
+/// Nsight Systems and PyTorch's profiler.
 #[derive(Debug, Parser)]
-#[command(name = "lineage", version, after_help = EXIT_CODES)]
+#[command(name = "lineage", version, after_help = FIRST_STEPS)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -20,6 +21,29 @@ pub(crate) struct Arguments {
 
 const EXIT_CODES: &str = "exit codes: 0 fine, 1 faults were found, 2 bad input or use";
 
+// Lines of a terminal of 80 columns.
+const FIRST_STEPS: &str = "\
+First steps, with any recording (a ledger.jsonl or NAME.lineage, an export of
+`nsys export --type sqlite`, a trace.json.gz of PyTorch's profiler):
+  lineage show FILE                      what it holds, and what it cannot tell
+  lineage diagnose FILE                  where time went, the slowest operation
+  lineage diagnose --by running FILE     the kernel that ran longest
+  lineage diagnose --kernel NAME FILE    the slowest with NAME in its name
+  lineage service FILE                   how busy each device was
+  lineage compare BEFORE AFTER           what takes longer since a change
+  lineage explain WORD                   what a word of these outputs rests on
+
+exit codes: 0 fine, 1 faults were found, 2 bad input or use";
+
+const DIAGNOSE_HELP: &str = "\
+Try:
+  lineage diagnose FILE                           the slowest operation's life
+  lineage diagnose --by running --slowest 5 FILE  the five that ran longest
+  lineage diagnose --kernel gemm FILE             the slowest gemm
+  lineage diagnose --request 0192f3 FILE          the slowest of one request
+
+exit codes: 0 fine, 2 bad input or use";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Derive every join of a recording anew, and say what is lost, wrong or impossible
@@ -28,9 +52,9 @@ pub(crate) enum Command {
     /// Say what recordings hold, what evidence they lack, and what that leaves open
     #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
     Show(Show),
-    /// Say why work began when it did: which waits are proved, which need no explanation, which are
-    /// unresolved and what would settle them
-    #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
+    /// Say where time went, and draw the slowest operations' lives: which waits are proved, which need no
+    /// explanation, which are unresolved and what would settle them
+    #[command(after_help = DIAGNOSE_HELP)]
     Diagnose(Diagnose),
     /// Say what users of a service felt, token by token, and what its devices did meanwhile
     #[command(after_help = "exit codes: 0 fine, 2 bad input or use")]
@@ -194,6 +218,10 @@ pub(crate) struct Diagnose {
     #[arg(long, default_value_t = 1, value_name = "COUNT")]
     pub(crate) slowest: usize,
 
+    /// Which time the slowest have most of
+    #[arg(long, value_enum, default_value_t = Slow::Whole, value_name = "WHICH")]
+    pub(crate) by: Slow,
+
     /// Draw only operations of epochs whose name contains this, or whose trace id begins with it
     #[arg(long, value_name = "TEXT")]
     pub(crate) request: Option<String>,
@@ -202,7 +230,7 @@ pub(crate) struct Diagnose {
     #[arg(long, value_name = "EPOCH", value_parser = epoch)]
     pub(crate) epoch: Option<(u64, Option<u32>)>,
 
-    /// Draw only operations whose name contains this
+    /// Draw only operations whose name contains this; … stands for any text, as where a name was cut
     #[arg(long, value_name = "TEXT")]
     pub(crate) kernel: Option<String>,
 
@@ -212,6 +240,17 @@ pub(crate) struct Diagnose {
 
     #[command(flatten)]
     pub(crate) reading: Reading,
+}
+
+/// Which time of an operation is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Slow {
+    /// From its first known stage to its end
+    Whole,
+    /// On the device, from its start to its end
+    Running,
+    /// Before it began
+    Waiting,
 }
 
 /// An epoch's number, perhaps with its version.

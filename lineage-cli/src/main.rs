@@ -19,9 +19,11 @@ mod terminal;
 mod text;
 mod validate;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use arguments::{Arguments, Command};
 use terminal::Terminal;
@@ -34,7 +36,18 @@ const FAULTS: u8 = 1;
 const BAD: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| {
+        if let Some(file) = file_for_a_command(&error) {
+            let file = text::printable_whole(&file);
+            let hint = format!(
+                "what is to be done with {file}? `lineage show {file}` says what it holds, `lineage diagnose {file}` \
+                 where its time went; `lineage --help` lists the others"
+            );
+            Terminal::new().complain(&hint);
+            std::process::exit(BAD.into());
+        }
+        error.exit()
+    });
     arguments.color.choose();
     let mut terminal = Terminal::new();
     let code = match arguments.command {
@@ -52,4 +65,15 @@ fn main() -> ExitCode {
         Command::Man { command } => shell::man(command.as_deref(), &mut terminal),
     };
     ExitCode::from(if terminal.is_incomplete() { BAD } else { code })
+}
+
+/// A file that was named where a command is wanted.
+fn file_for_a_command(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    match error.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(text) => Some(text.clone()).filter(|of| Path::new(of).exists()),
+        _ => None,
+    }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::recording::Recording;
+use common::recording::{Launch, Recording};
 use common::schema::{differences, undocumented};
 use common::{Scratch, kineto, ledger, lineage, on, run, sound};
 use lineage_core::id::HostNanos;
@@ -255,6 +255,38 @@ fn one_story_is_asked_for_by_epoch_request_or_kernel() {
     );
     let bad = on(&["diagnose", "--epoch", "one"], &file.0);
     assert_eq!(bad.code, Some(2));
+}
+
+#[test]
+fn the_slowest_are_those_with_most_of_the_time_that_is_asked_for() {
+    // One is called at 10,000, begins 5,000 later and runs for 100; the other is called at 30,000, begins
+    // 1,000 later and runs for 3,000. Each is of an epoch of its own, declared 200 before.
+    let mut recording = Recording::sound();
+    for (number, called, name, start, end) in [
+        (4, 10_000, "waits<int, float>", 15_000, 15_100),
+        (5, 30_000, "runs<int, float>", 31_000, 34_000),
+    ] {
+        recording.declare(u64::from(number), 10, called - 200);
+        let epoch = common::recording::epoch(number.into());
+        let mut launch = Launch::of(epoch, 10, number, called);
+        let operation = &mut launch.operations[0];
+        operation.name = Some(name.into());
+        (operation.start, operation.end) = (Some(HostNanos(start)), Some(HostNanos(end)));
+        recording.launch(&launch);
+    }
+    let file = Scratch::new("diagnose-slowest.jsonl", &ledger(&recording.ended()));
+    let first = |arguments: &[&str]| {
+        let mut all = vec!["diagnose", "--json"];
+        all.extend(arguments);
+        let object = on(&all, &file.0).objects().remove(0);
+        let operation = object["slowest"][0]["operation"].as_str();
+        operation.unwrap_or_default().to_owned()
+    };
+    assert!(first(&["--by", "running"]).starts_with("runs"));
+    assert!(first(&["--by", "waiting"]).starts_with("waits"));
+    // As a name is shown where it is cut.
+    assert!(first(&["--kernel", "runs<int, fl…"]).starts_with("runs"));
+    assert_eq!(first(&["--kernel", "runs…waits"]), "");
 }
 
 #[test]

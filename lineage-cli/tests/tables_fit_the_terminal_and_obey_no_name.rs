@@ -52,6 +52,34 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
+/// Tables whose every column is wanted, and help that is laid out in columns.
+#[test]
+fn help_and_figures_fit_a_terminal_of_80_columns() {
+    let (before, after) = ("param_dlrm_worker0.json.gz", "param_dlrm_worker1.json.gz");
+    let folder = kineto(before);
+    let folder = folder.parent().expect("it is in a folder");
+    for (arguments, files) in [
+        (&["--help"][..], &[][..]),
+        (&["diagnose", "--help"], &[]),
+        (&["diagnose", "-h"], &[]),
+        (&["service"], &[before]),
+        (&["compare"], &[before, after]),
+    ] {
+        let mut command = lineage();
+        command.current_dir(folder).env("COLUMNS", "80");
+        let ran = run(command.args(arguments).args(files));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+        let widest = widest(&ran);
+        assert!(widest <= 80, "{arguments:?}: {widest}\n{}", ran.out);
+        // A line of the help's own columns that was broken begins with a word at its left.
+        let broken = ran
+            .out
+            .lines()
+            .find(|line| ["operation", "longest", "theirs", "busy", "why"].contains(&line.trim()));
+        assert_eq!(broken, None, "{}", ran.out);
+    }
+}
+
 #[test]
 fn colours_are_used_only_where_they_are_wanted() {
     let file = Scratch::new("colour.jsonl", &faulty());

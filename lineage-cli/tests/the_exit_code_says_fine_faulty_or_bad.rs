@@ -81,3 +81,16 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stderr.is_empty());
 }
+
+#[test]
+fn a_file_where_a_command_is_wanted_is_answered_with_the_command() {
+    let file = Scratch::new("code-no-command.jsonl", &sound());
+    let ran = run(lineage().arg(&file.0));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    let said = format!("`lineage diagnose {}`", file.0.display());
+    assert!(ran.err.contains(&said), "{}", ran.err);
+    // What is neither is still clap's to answer.
+    let ran = run(lineage().arg("no_such_command"));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("unrecognized subcommand"), "{}", ran.err);
+}

@@ -1,18 +1,24 @@
 //! Whether two recordings did the same work.
 
+use std::collections::BTreeMap;
+
 use super::side::{Kind, Side};
+use crate::text::{cut, printable_whole};
 
 /// Beyond this share of operations two mixes are not the same.
 const SAME: f64 = 0.05;
 /// Kinds that are named where they are not.
 const NAMED: usize = 3;
+/// Columns of a kind's name.
+const NAME: usize = 50;
 
 /// How far two mixes of operations are apart.
 pub(super) struct Mix {
     /// The share of operations that would have to be of another kind: half the sum of the
     /// differences of all kinds' shares ("total variation").
     pub(super) apart: f64,
-    /// Kinds whose share differs most, with their shares before and after.
+    /// Kinds whose share differs most, as they are shown, with their shares before and after. Those that
+    /// would be shown alike, since long names are cut, are one.
     pub(super) most: Vec<(String, f64, f64)>,
 }
 
@@ -26,12 +32,19 @@ impl Mix {
         let mut kinds: Vec<&Kind> = before.operations.keys().collect();
         let new = after.operations.keys();
         kinds.extend(new.filter(|kind| !before.operations.contains_key(kind)));
-        let mut shares: Vec<(String, f64, f64)> = kinds
-            .into_iter()
-            .map(|kind| (named(kind), share(before, kind), share(after, kind)))
+        let mut sum = 0.0;
+        let mut by_name: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+        for kind in kinds {
+            let (before, after) = (share(before, kind), share(after, kind));
+            sum += (before - after).abs();
+            let shares = by_name.entry(named(kind)).or_default();
+            *shares = (shares.0 + before, shares.1 + after);
+        }
+        let shares = by_name.into_iter();
+        let mut shares: Vec<(String, f64, f64)> = shares
+            .map(|(name, (before, after))| (name, before, after))
             .collect();
         let apart = |of: &(String, f64, f64)| (of.1 - of.2).abs();
-        let sum: f64 = shares.iter().map(apart).sum();
         shares.sort_by(|a, b| apart(b).total_cmp(&apart(a)));
         shares.truncate(NAMED);
         Self {
@@ -47,8 +60,11 @@ impl Mix {
 
 /// A kind as a person tells it from others.
 fn named((name, [x, y, z], _): &Kind) -> String {
-    if [*x, *y, *z] == [0; 3] {
-        return name.clone();
-    }
-    format!("grid {x}x{y}x{z} of {name}")
+    let name = printable_whole(name);
+    let whole = if [*x, *y, *z] == [0; 3] {
+        name
+    } else {
+        format!("grid {x}x{y}x{z} of {name}")
+    };
+    cut(&whole, NAME)
 }

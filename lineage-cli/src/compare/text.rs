@@ -3,14 +3,9 @@
 use super::side::{RUN, Side};
 use super::{Comparison, Difference};
 use crate::terminal::{FAINT, HEADING, UNSURE};
-use crate::text::{
-    counted, cut, duration, labelled, notes, printable_path, printable_text, printable_whole,
-    table, thousands,
-};
+use crate::text::{counted, duration, labelled, notes, printable_path, printable_text, table};
 
 const LABEL: usize = 9;
-/// Columns of an operation's name.
-const NAME: usize = 50;
 
 pub(super) fn text(before: &Side, after: &Side, of: &Comparison, width: usize) -> String {
     let mut out = format!("{HEADING}compared{HEADING:#}\n");
@@ -61,13 +56,12 @@ fn side(side: &Side) -> String {
         printable_text(&side.about.recorder)
     );
     if side.without_path > 0 {
-        text += &format!(
-            "; {} rows without a critical path",
-            thousands(side.without_path)
-        );
+        let rows = counted(side.without_path, "row", "rows");
+        text += &format!("; {rows} without a critical path");
     }
     if side.left_out > 0 {
-        text += &format!("; {} rows in no unit", thousands(side.left_out));
+        let rows = counted(side.left_out, "row", "rows");
+        text += &format!("; {rows} in no unit");
     }
     text
 }
@@ -83,10 +77,7 @@ fn mix(of: &Comparison) -> String {
         .iter()
         .map(|(name, before, after)| {
             let (before, after) = (before * 100.0, after * 100.0);
-            {
-                let name = cut(&printable_whole(name), NAME);
-                format!("{name} {before:.1} % before, {after:.1} % after")
-            }
+            format!("{name} {before:.1} % before, {after:.1} % after")
         })
         .collect();
     format!(

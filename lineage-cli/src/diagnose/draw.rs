@@ -18,13 +18,17 @@ const DRAWN: usize = 12;
 
 pub(super) fn life(told: &Told, width: usize) -> String {
     let whole = told.whole_ns;
-    let title = match &told.epoch {
-        Some(epoch) => epoch.clone(),
-        None => "work of no epoch".to_owned(),
+    // What people look for first: whose it is, or else what it is.
+    let title = told.epoch.as_ref().unwrap_or(&told.operation);
+    let mut out = format!("{HEADING}{}{HEADING:#}\n", wrap(title, width).join("\n"));
+    let in_all = format!("{} in all", duration(whole));
+    out += &match told.epoch {
+        Some(_) => {
+            let operation = format!("{}, {in_all}", told.operation);
+            labelled(2, "operation", LABEL, &operation, width)
+        }
+        None => labelled(2, "of", LABEL, &format!("no epoch, {in_all}"), width),
     };
-    let mut out = format!("{HEADING}{title}{HEADING:#}\n");
-    let operation = format!("{}, {} in all", told.operation, duration(whole));
-    out += &labelled(2, "operation", LABEL, &operation, width);
     let first = told.segments.first().map_or(0, |of| of.from_ns);
     if told.segments.len() <= DRAWN {
         out += "  on the critical path\n";
@@ -206,8 +210,11 @@ fn conclusions(told: &Told, width: usize) -> String {
         out += &labelled(2, "settle", LABEL, &text, width);
     }
     if let Some((median, runs)) = told.usual {
+        let this_one = told.ran_ns.map_or_else(String::new, |ns| {
+            format!(", this one took {}", duration(ns))
+        });
         let mut text = format!(
-            "kernels of its kind take {} (median of {} runs)",
+            "kernels of its kind take {} (median of {} runs){this_one}",
             duration(median),
             thousands(runs as u64)
         );

@@ -13,7 +13,7 @@ use lineage_core::verdict::{
 };
 
 use super::told::{Names, Told, Wanted};
-use crate::arguments::Diagnose;
+use crate::arguments::{Diagnose, Slow};
 use crate::input::{self, About, Format, Refusal};
 
 /// What a verdict comes to.
@@ -98,7 +98,8 @@ struct Gathering<'a> {
     judge: Judge,
     counts: Counts,
     processes: Vec<ProcessOrdinal>,
-    slowest: Vec<Told>,
+    /// With the time that they are ordered by.
+    slowest: Vec<(u64, Told)>,
     shown_or_not: u64,
 }
 
@@ -137,13 +138,17 @@ impl<'a> Gathering<'a> {
             }
         }
         self.shown_or_not += asked.len() as u64;
-        asked.sort_by_key(|life| (std::cmp::Reverse(life.whole_ns()), life.row));
+        let by = self.arguments.by;
+        let slow_ns = |life: &Life| slow_ns(by, life, &rows[life.row]);
+        asked.sort_by_key(|life| (std::cmp::Reverse(slow_ns(life)), life.row));
         asked.truncate(self.arguments.slowest);
         let names = Names::of(&wanted);
-        let told = asked.into_iter().map(|life| Told::new(life, rows, &names));
+        let told = asked
+            .into_iter()
+            .map(|life| (slow_ns(life), Told::new(life, rows, &names)));
         self.slowest.extend(told);
         self.slowest
-            .sort_by_key(|told| std::cmp::Reverse(told.whole_ns));
+            .sort_by_key(|(slow_ns, _)| std::cmp::Reverse(*slow_ns));
         self.slowest.truncate(self.arguments.slowest);
     }
 
@@ -156,9 +161,23 @@ impl<'a> Gathering<'a> {
             about,
             floor: floors.max_by_key(|floor| floor.samples),
             not_shown: self.shown_or_not - self.slowest.len() as u64,
-            slowest: self.slowest,
+            slowest: self.slowest.into_iter().map(|(_, told)| told).collect(),
             counts: self.counts,
         }
+    }
+}
+
+/// The time of an operation that is asked for, in nanoseconds.
+fn slow_ns(by: Slow, life: &Life, row: &Row) -> u64 {
+    let ran = row.operation.as_ref().and_then(|of| {
+        let (start, end) = (of.start?, of.end?);
+        end.0.checked_sub(start.0)
+    });
+    let (whole, ran) = (life.whole_ns(), ran.unwrap_or(0));
+    match by {
+        Slow::Whole => whole,
+        Slow::Running => ran,
+        Slow::Waiting => whole.saturating_sub(ran),
     }
 }
 

@@ -66,7 +66,7 @@ impl<'a> Wanted<'a> {
         let name = row.operation.as_ref().and_then(|of| of.name.as_deref());
         let by_kernel = kernel
             .as_ref()
-            .is_none_or(|text| name.is_some_and(|name| name.contains(text.as_str())));
+            .is_none_or(|text| name.is_some_and(|name| has_parts(name, text)));
         let by_epoch = epoch.is_none_or(|wanted| {
             bound.is_some_and(|(epoch, _)| {
                 let version = wanted.1.is_none_or(|of| of == epoch.version.get());
@@ -88,6 +88,19 @@ impl<'a> Wanted<'a> {
         });
         by_kernel && by_epoch && by_request
     }
+}
+
+/// Whether a name has the parts of this text between its `…`, in their order: as names are shown, and so
+/// typed, where they are cut.
+fn has_parts(name: &str, text: &str) -> bool {
+    let mut rest = name;
+    text.split('…').all(|part| match rest.find(part) {
+        Some(at) => {
+            rest = &rest[at + part.len()..];
+            true
+        }
+        None => false,
+    })
 }
 
 /// Names of epochs.
@@ -133,6 +146,8 @@ pub(super) struct Told {
     pub(super) partial: Vec<&'static str>,
     pub(super) usual: Option<(u64, usize)>,
     pub(super) long_because: Option<LongBecause>,
+    /// From its start to its end.
+    pub(super) ran_ns: Option<u64>,
     pub(super) call: Option<String>,
 }
 
@@ -182,6 +197,10 @@ impl Told {
                 .unwrap_or_default(),
             usual: life.usual,
             long_because: life.long_because,
+            ran_ns: row.operation.as_ref().and_then(|of| {
+                let (start, end) = (of.start?, of.end?);
+                end.0.checked_sub(start.0)
+            }),
             call,
         }
     }
@@ -324,5 +343,27 @@ fn words(verdict: &Verdict, row: &Row, rows: &[Row], call: Option<&str>) -> Stri
         }
         Verdict::Unresolved(doubt) => format!("unresolved: {}", doubt.words()),
         _ => verdict.kind().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_by_a_part_of_it_or_as_it_is_shown_where_it_is_cut() {
+        let name = "void at::native::elementwise_kernel<128, 4, at::native::gpu>";
+        for text in [
+            "elementwise",
+            "",
+            "void at::native::elem…",
+            "at…4, at…gpu>",
+            "…gpu",
+        ] {
+            assert!(has_parts(name, text), "{text}");
+        }
+        for text in ["gemm", "gpu…elementwise", "elementwise…elementwise"] {
+            assert!(!has_parts(name, text), "{text}");
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use lineage_core::ledger::Entry;
 use lineage_core::observation::Observation;
 use lineage_core::row::Row;
 use lineage_import::{CollectError, InferredTemplates};
 
-use super::{Format, Refusal, import, join, load, notes};
+use super::{Format, Refusal, import, join, notes, read};
 use crate::arguments::Reading;
 use crate::text::counted;
 
@@ -26,26 +27,76 @@ pub(crate) struct About {
 }
 
 impl Reading {
-    /// Gives what was observed in a file of this format, and its rows; answers what the file says of itself.
+    /// Gives what was observed in a file of this format, and its rows, so that each row comes with what it
+    /// was joined from; answers what the file says of itself. A ledger is one batch, and in memory as a
+    /// whole: nothing bounds how long before its row something was observed.
     pub(crate) fn each_batch(
+        &self,
+        file: &Path,
+        format: Format,
+        each: impl FnMut(&[Observation], &[Row]),
+    ) -> Result<About, Refusal> {
+        match format {
+            Format::Ledger => self.ledger(file, usize::MAX, each),
+            format => self.import(file, format, each),
+        }
+    }
+
+    /// The same for what looks at each observation and each row by itself: of a ledger, too, no more than a
+    /// part is in memory, and a row may come in a later one than what it was joined from.
+    pub(crate) fn each_part(
+        &self,
+        file: &Path,
+        format: Format,
+        each: impl FnMut(&[Observation], &[Row]),
+    ) -> Result<About, Refusal> {
+        match format {
+            Format::Ledger => self.ledger(file, BATCH, each),
+            format => self.import(file, format, each),
+        }
+    }
+
+    /// A ledger in parts of so many entries; where it has no rows, joined as a whole.
+    fn ledger(
+        &self,
+        file: &Path,
+        entries: usize,
+        mut each: impl FnMut(&[Observation], &[Row]),
+    ) -> Result<About, Refusal> {
+        let (mut observations, mut rows) = (Vec::new(), Vec::new());
+        let mut has_rows = false;
+        let read = read(file, |entry| {
+            match entry {
+                Entry::Observation(of) => observations.push(of),
+                Entry::Row(of) => {
+                    rows.push(of);
+                    has_rows = true;
+                }
+                _ => {}
+            }
+            // Until a row has come, there may be none at all.
+            if has_rows && observations.len() + rows.len() >= entries {
+                each(&observations, &rows);
+                observations.clear();
+                rows.clear();
+            }
+        })?;
+        if !has_rows {
+            rows = join(&observations, self.clock_error_ns).0;
+        }
+        each(&observations, &rows);
+        Ok(About {
+            notes: read.notes(),
+            recorder: read.header.service,
+        })
+    }
+
+    fn import(
         &self,
         file: &Path,
         format: Format,
         mut each: impl FnMut(&[Observation], &[Row]),
     ) -> Result<About, Refusal> {
-        if let Format::Ledger = format {
-            let ledger = load(file)?;
-            let rows = if ledger.rows.is_empty() {
-                join(&ledger.observations, self.clock_error_ns).0
-            } else {
-                ledger.rows
-            };
-            each(&ledger.observations, &rows);
-            return Ok(About {
-                notes: ledger.read.notes(),
-                recorder: ledger.read.header.service,
-            });
-        }
         let imported = import(file, format, &self.candidates, self.partial)?;
         let recording = imported.recording;
         let refuse = |why: CollectError| Refusal::Import {

@@ -48,20 +48,19 @@ fn figures(file: &Path, arguments: &Service) -> Result<Figures, Refusal> {
     let mut tokens = Tokens::new(options);
     let mut devices = Devices::default();
     let mut collectives = Collectives::default();
-    let about =
-        arguments
-            .reading
-            .each_batch(file, input::format(file)?, |observations, rows| {
-                for observation in observations {
-                    tokens.observe(observation);
-                    devices.observe(observation);
-                }
-                for row in rows {
-                    tokens.row(row);
-                    devices.row(row);
-                    collectives.row(row);
-                }
-            })?;
+    let about = arguments
+        .reading
+        .each_part(file, input::format(file)?, |observations, rows| {
+            for observation in observations {
+                tokens.observe(observation);
+                devices.observe(observation);
+            }
+            for row in rows {
+                tokens.row(row);
+                devices.row(row);
+                collectives.row(row);
+            }
+        })?;
     Ok(Figures {
         about,
         tokens: tokens.figures(),

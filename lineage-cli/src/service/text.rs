@@ -132,12 +132,18 @@ fn devices(devices: &[DeviceFigures], width: usize) -> String {
         return "  no operation has a start and an end, so nothing is known of a device\n"
             .to_owned();
     }
-    let rows: Vec<Vec<String>> = devices
+    let several = devices.iter().any(|of| of.process != devices[0].process);
+    let mut rows: Vec<Vec<String>> = devices
         .iter()
         .map(|device| {
             let share = device.busy_ns as f64 * 100.0 / device.span_ns.max(1) as f64;
+            let process = if several {
+                format!(" (process {})", device.process.0)
+            } else {
+                String::new()
+            };
             vec![
-                format!("device {} (process {})", device.device, device.process.0),
+                format!("device {}{process}", device.device),
                 duration(device.span_ns),
                 format!("{share:.1} %"),
                 thousands(device.gaps.count),
@@ -150,7 +156,7 @@ fn devices(devices: &[DeviceFigures], width: usize) -> String {
             ]
         })
         .collect();
-    let header = [
+    let mut header = vec![
         "device",
         "span",
         "busy",
@@ -160,23 +166,41 @@ fn devices(devices: &[DeviceFigures], width: usize) -> String {
         "unknown",
         "at best",
     ];
+    if width < 96 {
+        // The others need the room: gaps, and the span.
+        for number in [3, 1] {
+            header.remove(number);
+            for row in &mut rows {
+                row.remove(number);
+            }
+        }
+    }
     let mut out = table(&header, &rows, width);
     let text = "at best: how many times faster the same operations were if none of the idle time in calls and scopes were; an upper bound. Idle time that is unknown may be time without any request.";
-    out += &labelled(2, "", 0, text, width);
+    out += &labelled(1, "", 0, text, width);
     out
 }
 
 fn skew(collective: &CollectiveSkew, width: usize) -> String {
     let devices = collective.devices.len();
     let text = match &collective.skew {
-        Some(skew) => format!(
-            "{}: {devices} devices, {}, from the first start to the last p50 {}, p99 {}, max {}",
-            printable_whole(&collective.name),
-            counted(skew.count, "time", "times"),
-            skew.p50_ns.map_or_else(|| "-".to_owned(), duration),
-            skew.p99_ns.map_or_else(|| "-".to_owned(), duration),
-            skew.max_ns.map_or_else(|| "-".to_owned(), duration),
-        ),
+        Some(skew) => {
+            let figures = [
+                ("p50", skew.p50_ns),
+                ("p99", skew.p99_ns),
+                ("max", skew.max_ns),
+            ];
+            let figures = figures.into_iter();
+            let figures: Vec<String> = figures
+                .filter_map(|(name, ns)| Some(format!("{name} {}", duration(ns?))))
+                .collect();
+            format!(
+                "{}: {devices} devices, {}, from the first start to the last {}",
+                printable_whole(&collective.name),
+                counted(skew.count, "time", "times"),
+                figures.join(", "),
+            )
+        }
         None => format!(
             "{}: {devices} devices did not run it equally often, so nothing says which belong together",
             printable_whole(&collective.name)
