@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{Dice, KINDS};
 use lineage_arrow::export::ExportError;
-use lineage_arrow::{Column, Kind, Table};
+use lineage_arrow::{Column, Table};
 use lineage_core::evidence::Evidence;
 use lineage_core::fault::FaultCode;
 use lineage_core::id::*;
@@ -121,6 +121,7 @@ mod parquet {
     use super::*;
     use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
     use ::parquet::record::Field;
+    use lineage_arrow::Kind;
     use lineage_arrow::export::Parquet;
 
     /// The cell, which has its column's own type in the file.
