@@ -10,6 +10,8 @@
 
 use std::collections::HashMap;
 
+use launch_lineage::id::PackedEpoch;
+use launch_lineage::observation::Event;
 use launch_lineage::row::Row;
 use launch_lineage::{Attribution, LaunchEpoch, Report};
 use lineage_sim::{Operation, Truth};
@@ -70,6 +72,20 @@ fn by_names(noted: &Noted) -> HashMap<&[&'static str], Vec<&Capture>> {
     by_names
 }
 
+/// What CUPTI's records of external ids name, by correlation id. Not as rows have it: one that is given
+/// without waiting any longer for a buffer that CUPTI holds has none.
+fn externals(report: &Report) -> HashMap<u32, Attribution> {
+    let records = report.observations.iter().map(|seen| &seen.event);
+    let external = records.filter_map(|event| match event {
+        Event::External(record) if record.own_kind => {
+            let named = PackedEpoch::from_bits(record.external_id).unpack();
+            Some((record.correlation.0, named))
+        }
+        _ => None,
+    });
+    external.collect()
+}
+
 /// The two owners of a kernel.
 #[derive(Clone, Copy)]
 struct Said {
@@ -99,6 +115,7 @@ impl Baselines {
     /// Asks each way about every kernel that the device ran in a graph.
     pub fn of(report: &Report, noted: &Noted, truth: &Truth) -> Self {
         let rows = rows(report);
+        let externals = externals(report);
         let mut launches: HashMap<u32, Vec<&Operation>> = HashMap::new();
         for operation in truth.operations.iter().filter(|one| one.graph.is_some()) {
             let launch = launches.entry(operation.correlation_id).or_default();
@@ -122,7 +139,8 @@ impl Baselines {
             for kernel in kernels {
                 let node = kernel.graph.map(|node| node.node_id);
                 let row = rows.get(&(kernel.correlation_id, node)).copied();
-                baselines.ask(kernel, row, named, noted);
+                let external = externals.get(&kernel.correlation_id).copied();
+                baselines.ask(kernel, external, row, named, noted);
             }
         }
         baselines
@@ -131,6 +149,7 @@ impl Baselines {
     fn ask(
         &mut self,
         kernel: &Operation,
+        external: Option<Attribution>,
         row: Option<&Row>,
         named: Option<LaunchEpoch>,
         noted: &Noted,
@@ -147,8 +166,7 @@ impl Baselines {
                 replay: epoch,
             }
         };
-        let external = both(row.and_then(|row| row.sources.external));
-        self.external_id.count(external, truly);
+        self.external_id.count(both(external), truly);
         let callback = both(row.and_then(|row| row.sources.callback));
         self.correlation_id.count(callback, truly);
         let names = Said {

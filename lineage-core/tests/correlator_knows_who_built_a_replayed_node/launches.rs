@@ -1,6 +1,6 @@
 //! Launches: what they wait for, their numbers, and what is due of them.
 
-use super::begun;
+use super::{begun, instantiated};
 use crate::correlator_support::graphs::*;
 use crate::correlator_support::*;
 use lineage_core::evidence::Why;
@@ -57,11 +57,7 @@ fn launches_are_numbered_by_their_calls_whichever_ring_is_read_first() {
 
 #[test]
 fn a_launch_that_failed_is_no_replay_and_one_that_may_be_missed_leaves_no_number() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2]));
-    run.see(changes.capture(5, 1, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1]));
+    let (mut run, mut changes) = instantiated(&[1, 2], 1);
     let last = changes.last();
     let mut failed = graph_call_of(1, 20, 20_000, 2);
     failed.result = 719;
@@ -180,11 +176,7 @@ fn a_body_that_runs_again_is_an_iteration_and_the_same_record_twice_is_none() {
 
 #[test]
 fn a_launch_that_was_recorded_as_a_whole_has_one_row_whose_nodes_are_not_visible() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2]));
-    run.see(changes.capture(5, 2, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1, 2]));
+    let (mut run, changes) = instantiated(&[1, 2], 2);
     run.see(launch_of(1, 20, 20_000, 2, 6, changes.last()));
     run.see([Operation {
         kind: ActivityKind::Graph,

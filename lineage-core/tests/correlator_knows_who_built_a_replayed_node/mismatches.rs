@@ -1,6 +1,6 @@
 //! Records that contradict the launch or the generation that they are bound to.
 
-use super::begun;
+use super::{begun, instantiated};
 use crate::correlator_support::graphs::*;
 use crate::correlator_support::*;
 use lineage_core::fault::FaultCode;
@@ -9,11 +9,7 @@ use lineage_core::row::Binding;
 
 #[test]
 fn an_operation_of_a_call_that_launches_no_graph_is_a_mismatch() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1]));
-    run.see(changes.capture(5, 1, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1]));
+    let (mut run, _) = instantiated(&[1], 1);
     // The record bears the number of the call that was captured.
     let mut captured = call_of(1, 10, 90, of(1));
     captured.due = OperationsDue::None;
@@ -27,11 +23,7 @@ fn an_operation_of_a_call_that_launches_no_graph_is_a_mismatch() {
 
 #[test]
 fn nodes_of_another_graph_and_launches_that_overlap_are_mismatches() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2]));
-    run.see(changes.capture(5, 2, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1, 2]));
+    let (mut run, mut changes) = instantiated(&[1, 2], 2);
     run.see(changes.instantiated(5, 7, &[1, 2]));
     let last = changes.last();
     for (launch, from) in [(20, 20_000), (21, 30_000), (22, 40_000)] {
@@ -69,11 +61,7 @@ fn nodes_of_another_graph_and_launches_that_overlap_are_mismatches() {
 
 #[test]
 fn sources_that_disagree_between_capture_and_replay_are_a_mismatch_too() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2]));
-    run.see(changes.capture(5, 1, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1]));
+    let (mut run, changes) = instantiated(&[1, 2], 1);
     let mut seen = launch_of(1, 20, 20_000, 2, 6, changes.last());
     seen[3] = external(1, 20, 20_000);
     run.see(seen);

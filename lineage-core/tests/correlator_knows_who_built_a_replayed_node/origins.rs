@@ -1,6 +1,6 @@
 //! Who built a node, through copies, updates, reuse of ids and losses.
 
-use super::begun;
+use super::{begun, instantiated};
 use crate::correlator_support::graphs::*;
 use crate::correlator_support::*;
 use lineage_core::evidence::Why;
@@ -11,11 +11,7 @@ use lineage_core::row::{Binding, Template};
 
 #[test]
 fn a_capture_under_one_epoch_is_replayed_under_others() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2, 3]));
-    run.see(changes.capture(5, 2, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1, 2]));
+    let (mut run, changes) = instantiated(&[1, 2, 3], 2);
     let sequence = changes.last();
     for (launch, id) in [(20, 2), (21, 3)] {
         let from = u64::from(launch) * 1_000;
@@ -55,11 +51,7 @@ fn a_capture_under_one_epoch_is_replayed_under_others() {
 
 #[test]
 fn a_node_keeps_its_origin_through_copies_and_a_second_instantiation() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2]));
-    run.see(changes.capture(5, 1, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1]));
+    let (mut run, mut changes) = instantiated(&[1, 2], 1);
     // A copy of the graph, which outlives it; and a second executable of it.
     run.see([
         changes.change(GraphChange::GraphCloned {
@@ -115,11 +107,7 @@ fn a_copy_may_be_told_of_before_its_nodes_or_behind_them() {
 
 #[test]
 fn a_launch_means_the_graph_of_its_moment_though_the_id_was_given_again() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2, 3]));
-    run.see(changes.capture(5, 1, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1]));
+    let (mut run, mut changes) = instantiated(&[1, 2, 3], 1);
     let first = changes.last();
     run.see([changes.destroyed(6)]);
     run.see(changes.capture(7, 1, 2, 11));
@@ -191,11 +179,7 @@ fn a_copy_whose_record_was_lost_is_l06() {
 #[test]
 fn of_what_was_known_before_changes_were_lost_nothing_holds_after() {
     for told in [true, false] {
-        let mut changes = Changes::from(100);
-        let mut run = Run::new();
-        run.see(begun(&[1, 2]));
-        run.see(changes.capture(5, 1, 1, 10));
-        run.see(changes.instantiated(5, 6, &[1]));
+        let (mut run, mut changes) = instantiated(&[1, 2], 1);
         let before = changes.last();
         if told {
             run.see([changes.change(GraphChange::Lost { count: 3 })]);
@@ -228,11 +212,7 @@ fn of_what_was_known_before_changes_were_lost_nothing_holds_after() {
 
 #[test]
 fn an_update_is_followed_only_where_its_pairs_are_told() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2, 3]));
-    run.see(changes.capture(5, 2, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1, 2]));
+    let (mut run, mut changes) = instantiated(&[1, 2, 3], 2);
     let before = changes.last();
     run.see(changes.capture(7, 2, 2, 20));
     run.see([
@@ -273,11 +253,7 @@ fn an_update_is_followed_only_where_its_pairs_are_told() {
 
 #[test]
 fn other_parameters_are_the_work_of_who_set_them() {
-    let mut changes = Changes::from(100);
-    let mut run = Run::new();
-    run.see(begun(&[1, 2, 3]));
-    run.see(changes.capture(5, 2, 1, 10));
-    run.see(changes.instantiated(5, 6, &[1, 2]));
+    let (mut run, mut changes) = instantiated(&[1, 2, 3], 2);
     let before = changes.last();
     // The driver names the node of the graph; CUPTI that of the executable one.
     let names = [node(5, 1), node(6, 2)];
@@ -308,11 +284,7 @@ fn other_parameters_are_the_work_of_who_set_them() {
 #[test]
 fn without_the_launch_a_node_is_known_only_where_its_id_can_mean_one_thing() {
     for reused in [false, true] {
-        let mut changes = Changes::from(100);
-        let mut run = Run::new();
-        run.see(begun(&[1, 2]));
-        run.see(changes.capture(5, 1, 1, 10));
-        run.see(changes.instantiated(5, 6, &[1]));
+        let (mut run, mut changes) = instantiated(&[1, 2], 1);
         if reused {
             run.see([changes.destroyed(6)]);
             run.see(changes.instantiated(5, 6, &[1]));
