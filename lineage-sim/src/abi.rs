@@ -76,6 +76,8 @@ pub struct RawConfig {
     pub buffer_request_ns: u64,
     pub resource_ns: u64,
     pub instrumentation_ns: u64,
+    pub exclusive_process: u32,
+    pub mps: u32,
     pub faults: RawFaults,
     pub model: Settings,
 }

@@ -86,6 +86,11 @@ pub struct Config {
     pub resource_ns: u64,
     /// Host time that CUPTI takes in each call for work that it traces. Default: 0.
     pub instrumentation_ns: u64,
+    /// Whether one process at a time may have a device (`CU_COMPUTEMODE_EXCLUSIVE_PROCESS`), as its attribute says. Default: false. That
+    /// nobody else has it is another thing: a neighbour comes in its slices all the same.
+    pub exclusive_process: bool,
+    /// Whether contexts are shared via MPS, as the device's attribute says. Default: false.
+    pub mps: bool,
     /// What goes wrong. Default: nothing.
     pub faults: Faults,
     /// The device model: clock, channels, engines, costs. Default: nothing holds work up that CUDA's order does not.
@@ -136,6 +141,8 @@ impl Default for Config {
             buffer_request_ns: 0,
             resource_ns: 0,
             instrumentation_ns: 0,
+            exclusive_process: false,
+            mps: false,
             faults: Faults::default(),
             model: Settings::default(),
         }
@@ -178,6 +185,8 @@ impl Config {
         buffer_request_ns: u64;
         resource_ns: u64;
         instrumentation_ns: u64;
+        exclusive_process: bool;
+        mps: bool;
         faults: Faults;
         model: Settings;
     }
@@ -246,6 +255,8 @@ impl Config {
             buffer_request_ns: self.buffer_request_ns,
             resource_ns: self.resource_ns,
             instrumentation_ns: self.instrumentation_ns,
+            exclusive_process: self.exclusive_process.into(),
+            mps: self.mps.into(),
             faults: self.faults.raw(),
             model: self
                 .model

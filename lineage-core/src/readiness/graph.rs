@@ -40,6 +40,8 @@ pub(super) struct Graphs {
     complete: FxHashSet<u32>,
     /// Graphs with a node that leaves no record, other than one that only orders.
     unseen: FxHashSet<u32>,
+    /// Nodes that leave records, of each graph that was cloned from another.
+    recorded: FxHashMap<u32, FxHashSet<u64>>,
     lost: bool,
 }
 
@@ -65,6 +67,9 @@ impl Graphs {
                 kind,
             } => {
                 self.node(*graph, *node, *kind);
+                if leaves_record(*kind) {
+                    self.recorded.entry(*graph).or_default().insert(*node);
+                }
                 let clone = Clone {
                     graph: *graph,
                     original_graph: *original_graph,
@@ -148,6 +153,14 @@ impl Graphs {
             }
         }
         Some(before)
+    }
+
+    /// How many nodes of this node's executable graph leave records.
+    pub(super) fn recorded_nodes(&self, node: u64) -> usize {
+        let clone = self.clones.get(&node).copied().flatten();
+        clone
+            .and_then(|clone| self.recorded.get(&clone.graph))
+            .map_or(0, FxHashSet::len)
     }
 
     /// Whether every node of this node's graph leaves a record, or only orders others.

@@ -29,13 +29,7 @@ impl Prover<'_, '_> {
             _ => Frontier::of(Partials::of(Partial::GraphStreamUnknown)),
         };
         let exec = of(nodes[0]).exec;
-        if let Some(&(end, row)) = exec.and_then(|exec| fold.execs.get(&exec)) {
-            let dependency = Dependency {
-                kind: DependencyKind::SameExec,
-                row: Some(row),
-            };
-            base.wait_for(end, dependency);
-        }
+        fold.behind_exec(exec, &mut base);
         // Of a call that is no graph launch, as a batch of copies, the order inside is not known.
         let unordered = if nodes.iter().all(|&at| of(at).is_node()) {
             Partial::GraphEdgesUnknown
@@ -90,9 +84,12 @@ impl Prover<'_, '_> {
             .iter()
             .map(|&at| Some((of(at).end?, of(at).row)))
             .collect();
+        all_seen &= of(nodes[0])
+            .node
+            .is_some_and(|node| nodes.len() >= self.graphs.recorded_nodes(node));
         let last = ends.and_then(|ends| ends.into_iter().max());
-        if let (Some(exec), Some(last)) = (exec, last) {
-            fold.execs.insert(exec, last);
+        if let Some(exec) = exec {
+            fold.execs.insert(exec, last.filter(|_| all_seen));
         }
         let single = streams.len() == 1;
         let graph_complete = single

@@ -46,7 +46,7 @@ pub struct Dependency {
     /// By which rule.
     pub kind: DependencyKind,
     /// The operation whose end it was, by the number of its row; `None` for a device time of an
-    /// event.
+    /// event of which it is not known what all was before it.
     pub row: Option<usize>,
 }
 

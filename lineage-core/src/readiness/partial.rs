@@ -76,6 +76,9 @@ partials! {
     UnknownFunction "a call of a function that is not known", "the function's name";
     /// An operation without its time.
     TimeMissing "earlier work without its times", "larger device buffers, so that times are not lost";
+    /// The device's clock is further from the host's than is allowed for: a thread had waited for work
+    /// that had not ended by it.
+    ClockOff "the device's times contradict the host's", "a device clock that keeps to the host's";
     /// More is before it than is looked at.
     TooMuch "more than is looked at", "a shorter recording";
 }

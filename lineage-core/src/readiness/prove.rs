@@ -92,11 +92,15 @@ pub(crate) struct Proved {
     pub(crate) readiness: Readiness,
     /// Rows that it had to wait for: those that ended last.
     pub(crate) behind: [Option<usize>; KEPT],
+    /// It had to wait for more than those.
+    pub(crate) behind_more: bool,
 }
 
 /// Proves what each operation waited for.
 pub(crate) struct Prover<'a, 'o> {
     pub(super) operations: &'o [OperationSeen],
+    /// Error of the device's clock against the host's.
+    epsilon_ns: u64,
     items: Vec<Item<'a>>,
     pub(super) graphs: Graphs,
     attributes: FxHashMap<CallId, LaunchOrder>,
@@ -111,16 +115,19 @@ pub(crate) struct Prover<'a, 'o> {
 }
 
 impl<'a, 'o> Prover<'a, 'o> {
-    /// Of these observations of one process, its calls (outermost only, in any order) and its
-    /// operations.
+    /// Of these observations of one process, its calls (outermost only, in any order), its operations,
+    /// when calls were made whose operations are lost, and the error of the device's clock.
     pub(crate) fn new(
         events: impl Iterator<Item = &'a Event> + Clone,
         calls: &[CallSeen],
         call_of: impl Fn(u32, CorrelationId) -> Option<usize>,
         operations: &'o [OperationSeen],
+        lost: &[(HostNanos, HostNanos)],
+        epsilon_ns: u64,
     ) -> Self {
         let mut prover = Self {
             operations,
+            epsilon_ns,
             items: Vec::new(),
             graphs: Graphs::of(events.clone()),
             attributes: FxHashMap::default(),
@@ -153,6 +160,11 @@ impl<'a, 'o> Prover<'a, 'o> {
                 deed: Deed::Disturb(reason),
             });
         }
+        prover.items.extend(lost.iter().map(|&(enter, exit)| Item {
+            enter,
+            exit,
+            deed: Deed::Disturb(Partial::RecordsLost),
+        }));
         prover.items.sort_by_key(|item| (item.enter, item.exit));
         prover
     }
@@ -263,6 +275,7 @@ impl<'a, 'o> Prover<'a, 'o> {
                 complete_since: None,
             },
             behind: [None; KEPT],
+            behind_more: false,
         };
         let mut proved: Vec<Proved> = self.operations.iter().map(unknown).collect();
         let mut fold = Fold {
@@ -272,12 +285,18 @@ impl<'a, 'o> Prover<'a, 'o> {
             by_sync: FxHashMap::default(),
             by_call: FxHashMap::default(),
             execs: FxHashMap::default(),
+            clocks_off: FxHashSet::default(),
         };
         let items = std::mem::take(&mut self.items);
         for item in items {
             self.fold(item, &mut fold, &mut proved);
         }
         self.orphans(&mut proved);
+        for (operation, of) in self.operations.iter().zip(&mut proved) {
+            if fold.clocks_off.contains(&operation.device) {
+                of.readiness.partial.add(Partial::ClockOff);
+            }
+        }
         for of in &mut proved {
             let complete = of.readiness.is_complete();
             of.readiness.complete_since = of.readiness.complete_since.filter(|_| complete);
@@ -292,23 +311,17 @@ impl<'a, 'o> Prover<'a, 'o> {
             Deed::Work(at) => {
                 let operation = &self.operations[at];
                 let mut frontier = self.frontier(fold, operation.stream_id(), enter);
-                if operation.kind == ActivityKind::Graph
-                    && let Some(exec) = operation.exec
-                    && let Some(&(end, row)) = fold.execs.get(&exec)
-                {
-                    let dependency = Dependency {
-                        kind: DependencyKind::SameExec,
-                        row: Some(row),
-                    };
-                    frontier.wait_for(end, dependency);
+                if operation.kind == ActivityKind::Graph {
+                    fold.behind_exec(operation.exec, &mut frontier);
                 }
                 let order = self.order(operation);
                 proved[at] = self.readiness(operation, &frontier, order);
                 let strict = order == Ok(LaunchOrder::Strict)
                     && !proved[at].readiness.partial.has(Partial::OverlapObserved);
                 let end = operation.end.map(|end| (end, behind(operation)));
-                if let (Some(exec), Some(end)) = (operation.exec, operation.end) {
-                    fold.execs.insert(exec, (end, operation.row));
+                if let Some(exec) = operation.exec {
+                    let end = operation.end.map(|end| (end, operation.row));
+                    fold.execs.insert(exec, end);
                 }
                 let stream = fold.stream(operation.stream_id(), &self.made);
                 stream.begin(
@@ -347,17 +360,15 @@ impl<'a, 'o> Prover<'a, 'o> {
                     return;
                 };
                 let streams = self.streams_of(recorded.context, recorded.stream);
-                let frontier = match (recorded.device, streams.as_slice()) {
-                    (Some(at), _) => Frontier::until(
-                        at,
-                        Dependency {
-                            kind: DependencyKind::Event,
-                            row: None,
-                        },
-                    ),
-                    (None, &[stream]) if recorded.stream.is_some() => {
-                        self.frontier(fold, stream, enter)
+                let before = match streams.as_slice() {
+                    &[stream] if recorded.stream.is_some() => {
+                        Some(self.frontier(fold, stream, enter))
                     }
+                    _ => None,
+                };
+                let frontier = match (recorded.device, before) {
+                    (Some(at), before) => Frontier::event(at, before.as_ref()),
+                    (None, Some(before)) => before,
                     _ => Frontier::of(Partials::of(Partial::EventUnknown)),
                 };
                 fold.by_call.insert(id, frontier);
@@ -368,7 +379,11 @@ impl<'a, 'o> Prover<'a, 'o> {
             Deed::Clean(context, stream) => {
                 for id in self.streams_of(context, stream) {
                     let of = fold.stream(id, &self.made);
-                    of.at(enter);
+                    let ended = of.at(enter).last();
+                    if ended.is_some_and(|ended| ended.0 > exit.0.saturating_add(self.epsilon_ns)) {
+                        fold.clocks_off.insert(id.0);
+                    }
+                    let of = fold.stream(id, &self.made);
                     of.begin(exit, Effect::Clean, Vec::new(), &mut overlapped);
                 }
                 if let (Some(context), None) = (context, stream) {
@@ -423,6 +438,7 @@ impl<'a, 'o> Prover<'a, 'o> {
                 complete_since: frontier.since,
             },
             behind: [None; KEPT],
+            behind_more: frontier.more,
         };
         if let Some(reason) = loose {
             proved.readiness.partial.add(reason);
@@ -527,13 +543,32 @@ pub(super) struct Fold {
     clean_contexts: FxHashMap<u32, HostNanos>,
     by_sync: FxHashMap<u64, Frontier>,
     by_call: FxHashMap<CallId, Frontier>,
-    pub(super) execs: FxHashMap<(u32, u32), (HostNanos, usize)>,
+    /// When the last launch of each executable graph had ended, and which row that was; `None` where its
+    /// end is not known.
+    pub(super) execs: FxHashMap<(u32, u32), Option<(HostNanos, usize)>>,
+    /// Devices of which a thread had waited for work that ended later by their clock.
+    clocks_off: FxHashSet<u32>,
 }
 
 impl Fold {
     fn disturb(&mut self, reason: Partial, at: HostNanos) {
         self.disturbed.retain(|(of, _)| *of != reason);
         self.disturbed.push((reason, at));
+    }
+
+    /// Waits for the previous launch of an executable graph.
+    pub(super) fn behind_exec(&self, exec: Option<(u32, u32)>, frontier: &mut Frontier) {
+        match exec.and_then(|exec| self.execs.get(&exec)) {
+            Some(&Some((end, row))) => {
+                let dependency = Dependency {
+                    kind: DependencyKind::SameExec,
+                    row: Some(row),
+                };
+                frontier.wait_for(end, dependency);
+            }
+            Some(None) => frontier.partial.add(Partial::TimeMissing),
+            None => {}
+        }
     }
 
     pub(super) fn stream(&mut self, id: StreamId, made: &Made) -> &mut Stream {

@@ -12,6 +12,8 @@ pub(crate) const KEPT: usize = 4;
 pub(super) struct Frontier {
     /// The latest proved ends, the latest first.
     latest: [Option<(HostNanos, Dependency)>; KEPT],
+    /// More was waited for than is kept, and none of those that are kept is known to hide it.
+    pub(super) more: bool,
     pub(super) partial: Partials,
     /// Since when all that orders it is known: the last clean point.
     pub(super) since: Option<HostNanos>,
@@ -21,15 +23,24 @@ impl Frontier {
     pub(super) const fn of(partial: Partials) -> Self {
         Self {
             latest: [None; KEPT],
+            more: false,
             partial,
             since: None,
         }
     }
 
-    /// Nothing is waited for but until this time.
-    pub(super) fn until(at: HostNanos, dependency: Dependency) -> Self {
+    /// An event that the device came to at this time, recorded behind what `before` waits for: that is
+    /// over by then. Which work it was is named where all of it is known.
+    pub(super) fn event(at: HostNanos, before: Option<&Self>) -> Self {
         let mut frontier = Self::default();
-        frontier.wait_for(at, dependency);
+        let kind = DependencyKind::Event;
+        frontier.more = before.is_some_and(|before| before.more);
+        let before = before.filter(|before| before.partial.is_empty());
+        for &(end, dependency) in before.iter().flat_map(|of| of.latest.iter().flatten()) {
+            frontier.wait_for(end.min(at), Dependency { kind, ..dependency });
+        }
+        let row = frontier.latest[0].and_then(|(_, last)| last.row);
+        frontier.wait_for(at, Dependency { kind, row });
         frontier
     }
 
@@ -45,12 +56,14 @@ impl Frontier {
                 std::mem::swap(kept, &mut entry);
             }
         }
+        self.more |= entry.is_some();
     }
 
     /// Waits for what another waits for, too.
     pub(super) fn merge(&mut self, other: &Self, kind: Option<DependencyKind>) {
         self.partial = self.partial.and(other.partial);
         self.since = self.since.max(other.since);
+        self.more |= other.more;
         for &(at, dependency) in other.latest.iter().flatten() {
             let kind = kind.unwrap_or(dependency.kind);
             self.wait_for(at, Dependency { kind, ..dependency });
@@ -71,6 +84,11 @@ impl Frontier {
         latest.copied().find(|(at, _)| *at <= start)
     }
 
+    /// The latest end that is known.
+    pub(super) fn last(&self) -> Option<HostNanos> {
+        self.latest[0].map(|(at, _)| at)
+    }
+
     /// The rows whose ends are kept and not after this start.
     pub(super) fn rows_before(&self, start: HostNanos) -> [Option<usize>; KEPT] {
         self.latest
@@ -80,7 +98,8 @@ impl Frontier {
     fn apply(&mut self, effect: Effect, exit: HostNanos, overlapped: bool) {
         match effect {
             Effect::Work { end, strict } => {
-                if let Some((at, _)) = end.filter(|_| strict && !overlapped) {
+                let hides = end.filter(|_| strict && !overlapped);
+                if let Some((at, _)) = hides {
                     self.partial = Partials::NONE;
                     self.since = Some(at);
                 }
@@ -88,12 +107,14 @@ impl Frontier {
                     Some((at, dependency)) => self.wait_for(at, dependency),
                     None => self.partial.add(Partial::TimeMissing),
                 }
+                self.more &= hides.is_none();
             }
             Effect::Wait(other) => self.merge(&other, Some(DependencyKind::Event)),
             Effect::Partial(reason) => self.partial.add(reason),
             Effect::Clean => {
                 if !overlapped {
                     self.partial = Partials::NONE;
+                    self.more = false;
                     self.since = Some(exit);
                 }
             }
@@ -192,5 +213,57 @@ impl Stream {
     /// Something happened of which no more is known.
     pub(super) fn disturb(&mut self, reason: Partial) {
         self.settled.partial.add(reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn behind(row: usize) -> Dependency {
+        Dependency {
+            kind: DependencyKind::SameStream,
+            row: Some(row),
+        }
+    }
+
+    /// Four are kept: a fifth is not forgotten until something is seen that had waited for all.
+    #[test]
+    fn that_more_was_waited_for_than_is_kept_is_known() {
+        let mut frontier = Frontier::default();
+        for (row, at) in [(1, 500), (2, 100), (3, 400), (4, 300)] {
+            frontier.wait_for(HostNanos(at), behind(row));
+        }
+        assert!(!frontier.more);
+        frontier.wait_for(HostNanos(200), behind(5));
+        assert!(frontier.more);
+        let rows = frontier.rows_before(HostNanos(1_000));
+        assert_eq!(rows, [Some(1), Some(3), Some(4), Some(5)]);
+        let work = |strict| Effect::Work {
+            end: Some((HostNanos(900), behind(6))),
+            strict,
+        };
+        frontier.apply(work(false), HostNanos(600), false);
+        assert!(frontier.more);
+        frontier.apply(work(true), HostNanos(600), false);
+        assert!(!frontier.more);
+    }
+
+    /// What was before an event is named only where all of it is known.
+    #[test]
+    fn an_event_names_what_was_before_it_where_that_is_known() {
+        let mut before = Frontier::default();
+        before.wait_for(HostNanos(500), behind(1));
+        let row_of = |event: Frontier| event.latest[0].map(|(at, of)| (at.0, of.row));
+        let event = Frontier::event(HostNanos(510), Some(&before));
+        assert_eq!(row_of(event), Some((510, Some(1))));
+        before.partial.add(Partial::HostFunction);
+        let event = Frontier::event(HostNanos(510), Some(&before));
+        assert_eq!(row_of(event), Some((510, None)));
+        assert!(event.partial.is_empty(), "when it was over is known");
+        assert_eq!(
+            row_of(Frontier::event(HostNanos(510), None)),
+            Some((510, None))
+        );
     }
 }

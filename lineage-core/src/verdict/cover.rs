@@ -39,7 +39,7 @@ impl Bench<'_> {
     /// then on the host's time costs nothing. The last run of it ends with its dependency. Before
     /// its submission that work may itself have waited for the host.
     pub(super) fn busy(&self, number: usize, known: &Known, since: HostNanos) -> Busy {
-        let Some((until, _)) = known.dependency else {
+        let Some((until, dependency)) = known.dependency else {
             return Busy::default();
         };
         let (mut ran, mut perhaps) = (Vec::new(), Vec::new());
@@ -49,6 +49,10 @@ impl Bench<'_> {
                 to.push(stretch(begin, end));
             }
         };
+        if dependency.row.is_none() || self.scene.behind_more(number) {
+            // An event, and what was before it is not known; or more than is kept.
+            add(&mut perhaps, since, until);
+        }
         let (mut seen, mut is_cut) = (FxHashSet::default(), false);
         let most = match known.readiness.is_complete() {
             true => LOOKED_BACK_IF_COMPLETE,
@@ -85,7 +89,7 @@ impl Bench<'_> {
             // What that waited for, this did, too; and if not all of it is known, neither is what
             // covered the time before.
             let complete = self.scene.readiness(row).is_some_and(|of| of.is_complete());
-            if !complete {
+            if !complete || self.scene.behind_more(row) {
                 add(&mut perhaps, since, arrived);
             }
             open.extend(self.scene.behind(row));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::history::{KernelKind, Usual};
+use super::history::{DispatchFloor, KernelKind, Usual};
 use super::life::{Doubt, Expected, Life, LongBecause, Segment, Verdict};
 use super::path::{Bench, Known, LOOKED_BACK, Piece};
 use super::threads::Stretch;
@@ -50,19 +50,30 @@ impl Bench<'_> {
             push(part.from, part.to, Verdict::Unresolved(doubt), None);
             return;
         }
-        let submitted = known.submitted.is_some_and(|at| at <= part.from);
-        if !submitted && !known.binding {
-            let doubt = Verdict::Unresolved(Doubt::SubmissionOrDevice);
-            push(part.from, part.to, doubt, None);
-            return;
-        }
         let scene = self.scene;
         let Some(operation) = scene.rows[number].operation.as_ref() else {
             return;
         };
         let exclusive = scene.is_exclusive(operation.device);
-        let unknown = Verdict::Unresolved(Doubt::Device { exclusive });
+        let mut excluding = if exclusive {
+            self.excluding(number, operation, part)
+        } else {
+            Vec::new()
+        };
+        let submitted = known.submitted.is_some_and(|at| at <= part.from);
+        let there = submitted || known.binding;
+        if !there {
+            // Copies have no time of submission. One that began right behind what excluded it was there.
+            let behind = self.floor.filter(|_| is_last);
+            excluding = behind.map_or(Vec::new(), |floor| right_before(excluding, start, floor));
+        }
+        let unknown = Verdict::Unresolved(if there {
+            Doubt::Device { exclusive }
+        } else {
+            Doubt::SubmissionOrDevice
+        });
         if is_last
+            && there
             && let Some((ahead, channel, at)) =
                 self.ahead_in_channel(number, operation, part, known)
         {
@@ -74,11 +85,6 @@ impl Bench<'_> {
             push(at, start, dispatch, source);
             return;
         }
-        let excluding = if exclusive {
-            self.excluding(number, operation, part)
-        } else {
-            Vec::new()
-        };
         let mut at = part.from;
         for busy in excluding {
             push(at, busy.from.max(at), unknown.clone(), None);
@@ -86,7 +92,8 @@ impl Bench<'_> {
             push(busy.from.max(at), busy.to, verdict, source);
             at = at.max(busy.to);
         }
-        if is_last && self.floor.is_some() && start.0.saturating_sub(at.0) <= limit_ns {
+        let right_behind = start.0.saturating_sub(at.0) <= limit_ns;
+        if is_last && self.floor.is_some() && right_behind && at > part.from {
             push(at, start, dispatch, source);
         } else {
             push(at, part.to, unknown, None);
@@ -94,7 +101,9 @@ impl Bench<'_> {
     }
 
     /// The last operation of another stream that was put into the same channel before this one and
-    /// began while it waited, if this one began right behind it.
+    /// left it while it waited, if this one began right behind it. That it left then, and did not wait
+    /// for the device as well, is known of one that began right behind what it depended on: until that
+    /// had ended, it was in the channel.
     fn ahead_in_channel(
         &self,
         number: usize,
@@ -121,7 +130,9 @@ impl Bench<'_> {
                 let same_stream = (of.context, of.stream) == (operation.context, operation.stream);
                 let earlier = rows[row].stages.api_exit.at()? <= enter;
                 let waited = at > part.from && part.to.0 - at.0 <= floor.limit_ns;
-                (!same_stream && earlier && waited).then_some((row, channel, at))
+                let (held_until, _) = self.scene.readiness(row)?.not_before?;
+                let left = at.0.saturating_sub(held_until.0) <= floor.limit_ns;
+                (!same_stream && earlier && waited && left).then_some((row, channel, at))
             })
     }
 
@@ -208,6 +219,22 @@ impl Bench<'_> {
         };
         (Verdict::Executing, Some(because))
     }
+}
+
+/// Of stretches in order those without a gap up to the start, but for the device's own latency.
+fn right_before(
+    mut stretches: Vec<Stretch<usize>>,
+    start: HostNanos,
+    floor: DispatchFloor,
+) -> Vec<Stretch<usize>> {
+    let mut next = start;
+    let gap = stretches.iter().rposition(|of| {
+        let gap_ns = next.0.saturating_sub(of.to.0);
+        next = of.from;
+        gap_ns > floor.limit_ns
+    });
+    stretches.drain(..gap.map_or(0, |at| at + 1));
+    stretches
 }
 
 /// A kernel's kind; `None` for what is none or has no name.

@@ -6,6 +6,7 @@ use super::scene::Scene;
 use super::threads::{Doing, Ran, SCHEDULER, Stretch, Thread, cut};
 use crate::evidence::TimeSource;
 use crate::id::{Attribution, HostNanos, LaunchEpoch};
+use crate::observation::OverheadKind;
 use crate::readiness::{Partials, Role};
 use crate::row::{Binding, Row};
 
@@ -213,21 +214,7 @@ impl Host<'_, '_> {
                 Some(role) if role.blocks_thread() => Verdict::HostSyncWait { function },
                 Some(Role::Allocation) => Verdict::Allocation { function },
                 _ => {
-                    for doing in thread.doing(part.from, part.to) {
-                        let (queued, rest) = queued(thread, doing.of, doing.from, doing.to);
-                        if let Some(lateness) = queued {
-                            let verdict = Verdict::SubmitterLate(lateness);
-                            out.push(claim(doing.from, rest, verdict, Some(SCHEDULER)));
-                        }
-                        let (verdict, source) = match (doing.of.ran, off(thread, doing.of)) {
-                            (_, Some(lateness)) => {
-                                (Verdict::SubmitterLate(lateness), Some(SCHEDULER))
-                            }
-                            (Ran::Running, None) => (Verdict::HostWork, Some(SCHEDULER)),
-                            (_, None) => (Verdict::Unresolved(Doubt::ThreadUnknown), None),
-                        };
-                        out.push(claim(rest, doing.to, verdict, source));
-                    }
+                    self.outside_of_calls(thread, part.from, part.to, &mut out);
                     continue;
                 }
             };
@@ -241,6 +228,41 @@ impl Host<'_, '_> {
         out
     }
 
+    /// Where no call is recorded: an overhead names what the thread was at in one that is not, as the
+    /// compiler when a module was loaded.
+    fn outside_of_calls(
+        &self,
+        thread: &Thread,
+        from: HostNanos,
+        to: HostNanos,
+        out: &mut Vec<Claim>,
+    ) {
+        for part in cut(&overheads(thread, from, to), from, to, None) {
+            if part.of.is_some() {
+                let verdict = Verdict::ApiSlow {
+                    cause: part.of,
+                    typical_ns: None,
+                };
+                let source = Some(TimeSource::CuptiOverhead);
+                out.push(claim(part.from, part.to, verdict, source));
+                continue;
+            }
+            for doing in thread.doing(part.from, part.to) {
+                let (queued, rest) = queued(thread, doing.of, doing.from, doing.to);
+                if let Some(lateness) = queued {
+                    let verdict = Verdict::SubmitterLate(lateness);
+                    out.push(claim(doing.from, rest, verdict, Some(SCHEDULER)));
+                }
+                let (verdict, source) = match (doing.of.ran, off(thread, doing.of)) {
+                    (_, Some(lateness)) => (Verdict::SubmitterLate(lateness), Some(SCHEDULER)),
+                    (Ran::Running, None) => (Verdict::HostWork, Some(SCHEDULER)),
+                    (_, None) => (Verdict::Unresolved(Doubt::ThreadUnknown), None),
+                };
+                out.push(claim(rest, doing.to, verdict, source));
+            }
+        }
+    }
+
     /// Inside the call, which took longer than such calls do, or of which there are too few.
     fn in_call(&mut self, row: &Row, piece: HostPiece) -> Vec<Claim> {
         let history = self.call_history(row);
@@ -249,19 +271,7 @@ impl Host<'_, '_> {
             let verdict = Verdict::Unresolved(Doubt::ThreadUnknown);
             return vec![claim(piece.from, piece.to, verdict, None)];
         };
-        let begun = thread.overheads.partition_point(|of| of.from < piece.to);
-        let mut named: Vec<Stretch<Option<_>>> = thread.overheads[..begun]
-            .iter()
-            .rev()
-            .take(OVERHEADS)
-            .filter(|of| of.to > piece.from)
-            .map(|of| Stretch {
-                from: of.from,
-                to: of.to,
-                of: Some(of.of),
-            })
-            .collect();
-        named.reverse();
+        let named = overheads(thread, piece.from, piece.to);
         let mut out = Vec::new();
         for part in cut(&named, piece.from, piece.to, None) {
             if part.of.is_some() {
@@ -359,6 +369,28 @@ fn leave_usual(claims: &mut Vec<Claim>, typical_ns: Option<u64>, source: TimeSou
     }
     told.reverse();
     *claims = told;
+}
+
+/// A thread's overheads that reach into a stretch, in order.
+fn overheads(
+    thread: &Thread,
+    from: HostNanos,
+    to: HostNanos,
+) -> Vec<Stretch<Option<OverheadKind>>> {
+    let begun = thread.overheads.partition_point(|of| of.from < to);
+    let mut named: Vec<Stretch<Option<OverheadKind>>> = thread.overheads[..begun]
+        .iter()
+        .rev()
+        .take(OVERHEADS)
+        .filter(|of| of.to > from)
+        .map(|of| Stretch {
+            from: of.from,
+            to: of.to,
+            of: Some(of.of),
+        })
+        .collect();
+    named.reverse();
+    named
 }
 
 /// How a thread that did not run is late; `None` if it ran or that is not known.

@@ -72,7 +72,7 @@ impl Judge {
         let of_process = observations.iter().filter(|of| of.process == process);
         let events = of_process.map(|of| &of.event);
         let wanted = |at: usize| rows[at].process == process;
-        let scene = Scene::new(events, rows, wanted);
+        let scene = Scene::new(events, rows, wanted, self.settings.epsilon_ns);
         let numbers: Vec<usize> = (0..rows.len())
             .filter(|at| wanted(*at) && !scene.superseded.contains(at))
             .collect();

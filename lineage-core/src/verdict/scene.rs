@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::threads::{Stretch, Threads};
-use crate::fault::FaultFamily;
+use crate::fault::{FaultCode, FaultFamily};
 use crate::id::{CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch};
 use crate::observation::{
     ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation, Tenancy,
@@ -67,6 +67,7 @@ impl<'a> Scene<'a> {
         events: impl Iterator<Item = &'a Event> + Clone,
         rows: &'a [Row],
         wanted: impl Fn(usize) -> bool,
+        epsilon_ns: u64,
     ) -> Self {
         let mut scene = Self {
             rows,
@@ -97,7 +98,15 @@ impl<'a> Scene<'a> {
         let operations = scene.operations(&wanted);
         let by_id = &scene.call_by_id;
         let call_of = |session, correlation| by_id.get(&(session, correlation)).copied().flatten();
-        let prover = Prover::new(events, &scene.calls, call_of, &operations);
+        let lost = scene.lost(&wanted);
+        let prover = Prover::new(
+            events,
+            &scene.calls,
+            call_of,
+            &operations,
+            &lost,
+            epsilon_ns,
+        );
         let proved = prover.prove();
         let rows = operations.iter().map(|of| of.row);
         scene.proved = rows.zip(proved).collect();
@@ -264,6 +273,17 @@ impl<'a> Scene<'a> {
         .collect()
     }
 
+    /// When calls were made whose operations have no record, and nothing says why.
+    fn lost(&self, wanted: &impl Fn(usize) -> bool) -> Vec<(HostNanos, HostNanos)> {
+        let rows = self.rows.iter().enumerate();
+        rows.filter(|(at, row)| {
+            let lost = row.operation.is_none() && row.faults.contains(&FaultCode::L03);
+            lost && wanted(*at) && !self.superseded.contains(at)
+        })
+        .filter_map(|(_, row)| row.stages.api_enter.at().zip(row.stages.api_exit.at()))
+        .collect()
+    }
+
     /// The role of the outermost call: a runtime function that launches is named there.
     fn role_of(&self, call: &RowCall, operation: &Operation) -> Role {
         let own = Role::of(call.api.name.as_deref());
@@ -329,6 +349,11 @@ impl<'a> Scene<'a> {
     pub(super) fn behind(&self, row: usize) -> impl Iterator<Item = usize> {
         let proved = self.proved.get(&row);
         proved.into_iter().flat_map(|of| of.behind).flatten()
+    }
+
+    /// Whether it had to wait for more than those.
+    pub(super) fn behind_more(&self, row: usize) -> bool {
+        self.proved.get(&row).is_some_and(|of| of.behind_more)
     }
 
     /// What the application said of a row's epoch.

@@ -7,6 +7,7 @@
 
 #[path = "../correlator_support/mod.rs"]
 mod correlator_support;
+mod lost_evidence;
 mod scenario;
 mod scenarios;
 mod score;

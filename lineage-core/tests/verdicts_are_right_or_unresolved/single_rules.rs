@@ -12,11 +12,11 @@ use lineage_core::verdict::{Judge, Life, LongBecause, Settings, VerdictKind};
 
 use crate::correlator_support::{Run, call_of, kernel_of, of, started, thread};
 
-fn at(ns: u64) -> HostNanos {
+pub(crate) fn at(ns: u64) -> HostNanos {
     HostNanos(ns)
 }
 
-fn collected() -> Event {
+pub(crate) fn collected() -> Event {
     Collected {
         session: 1,
         at: at(1),
@@ -29,7 +29,7 @@ fn collected() -> Event {
     .into()
 }
 
-fn stream(number: u32, kind: StreamKind) -> Event {
+pub(crate) fn stream(number: u32, kind: StreamKind) -> Event {
     StreamDescribed {
         session: 1,
         device: 0,
@@ -42,7 +42,7 @@ fn stream(number: u32, kind: StreamKind) -> Event {
 }
 
 /// A call of 10 ns.
-fn api(name: &str, correlation: u32, enter: u64, due: OperationsDue) -> Event {
+pub(crate) fn api(name: &str, correlation: u32, enter: u64, due: OperationsDue) -> Event {
     ApiRecord {
         session: 1,
         api: ApiId {
@@ -69,7 +69,7 @@ fn kernel(correlation: u32, stream: u32, start: u64, end: u64) -> Event {
 }
 
 /// A launch by a call of 10 ns: name, id, entry; stream, start, end.
-fn launch(
+pub(crate) fn launch(
     name: &str,
     correlation: u32,
     enter: u64,
@@ -83,9 +83,9 @@ fn launch(
     ]
 }
 
-const PLAIN: &str = "cuLaunchKernel";
+pub(crate) const PLAIN: &str = "cuLaunchKernel";
 
-fn synchronised(correlation: u32, enter: u64, stream: Option<u32>) -> [Event; 2] {
+pub(crate) fn synchronised(correlation: u32, enter: u64, stream: Option<u32>) -> [Event; 2] {
     let kind = match stream {
         Some(_) => SynchronizationKind::Stream,
         None => SynchronizationKind::Context,
@@ -114,12 +114,12 @@ fn synchronised(correlation: u32, enter: u64, stream: Option<u32>) -> [Event; 2]
 }
 
 /// Lives by the correlation id of their operations' calls and their starts.
-struct Judged {
+pub(crate) struct Judged {
     lives: Vec<(u32, Life)>,
     ids: Vec<u32>,
 }
 
-fn judged(events: impl IntoIterator<Item = Event>) -> Judged {
+pub(crate) fn judged(events: impl IntoIterator<Item = Event>) -> Judged {
     let mut all = vec![started(1, 1)];
     all.extend(events);
     let observations: Vec<Observation> = all.into_iter().map(Observation::live).collect();
@@ -150,13 +150,13 @@ impl Judged {
 
     /// Not before then, behind that launch.
     #[track_caller]
-    fn behind(&self, correlation: u32) -> Option<(u64, DependencyKind, Option<u32>)> {
+    pub(crate) fn behind(&self, correlation: u32) -> Option<(u64, DependencyKind, Option<u32>)> {
         let (at, by) = self.readiness(correlation).not_before?;
         Some((at.0, by.kind, by.row.map(|row| self.ids[row])))
     }
 
     #[track_caller]
-    fn partial(&self, correlation: u32) -> Vec<Partial> {
+    pub(crate) fn partial(&self, correlation: u32) -> Vec<Partial> {
         self.readiness(correlation).partial.iter().collect()
     }
 }
@@ -236,12 +236,13 @@ fn streams_of_unknown_kind_may_be_ordered_with_each_other() {
     assert!(of.partial(2).contains(&Partial::StreamKindUnknown));
 }
 
-/// An event whose device time is known is over then, whatever was before it; without that time,
-/// the end of what was before it in its stream bounds it.
+/// An event whose device time is known is over then; without that time, the end of what was before it
+/// in its stream bounds it. Either way what was before it is named: the host's time while that ran cost
+/// nothing.
 #[test]
 fn an_event_is_what_was_recorded_before_the_wait() {
     for (device, expected) in [
-        (Some(640), (640, DependencyKind::Event, None)),
+        (Some(640), (640, DependencyKind::Event, Some(1))),
         (None, (500, DependencyKind::Event, Some(1))),
     ] {
         let record = EventRecord {
@@ -415,7 +416,7 @@ fn without_order_calls_nothing_is_complete() {
 
 /// A graph of four nodes: 1 → empty 2 → 3, and 4 apart. It runs as a launch of executable graph 9,
 /// whose nodes are 21 to 24.
-fn graph(edges_known: bool) -> Vec<Event> {
+pub(crate) fn graph(edges_known: bool) -> Vec<Event> {
     let change = |change| -> Event {
         GraphEvent {
             session: 1,
@@ -467,7 +468,7 @@ fn graph(edges_known: bool) -> Vec<Event> {
     out
 }
 
-fn node(correlation: u32, node: u64, start: u64, end: u64) -> Event {
+pub(crate) fn node(correlation: u32, node: u64, start: u64, end: u64) -> Event {
     Operation {
         graph_node: Some(node),
         graph: Some(9),
@@ -476,7 +477,7 @@ fn node(correlation: u32, node: u64, start: u64, end: u64) -> Event {
     .into()
 }
 
-fn graph_launch(correlation: u32, enter: u64) -> Vec<Event> {
+pub(crate) fn graph_launch(correlation: u32, enter: u64) -> Vec<Event> {
     let call = Call {
         api: ApiId {
             domain: ApiDomain::Driver,

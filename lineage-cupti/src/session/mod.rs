@@ -20,6 +20,7 @@ use crate::sys::{Library, Subscriber};
 
 mod buffers;
 mod callback;
+mod devices;
 mod enable;
 mod explain;
 mod external;
@@ -57,6 +58,8 @@ pub(crate) struct Session {
     recorded_calls: RecordedCalls,
     /// Whether calls are chosen one by one.
     chosen: bool,
+    /// Whether the devices are still to be described: the driver is initialised later.
+    describes_devices: bool,
 }
 
 impl Session {
@@ -192,6 +195,7 @@ impl Session {
             started,
             recorded_calls: options.recorded_calls,
             chosen,
+            describes_devices: explains,
         };
         // Without the hook nothing is ever pushed, so nothing can come.
         let external_correlation = if hooked {
@@ -202,7 +206,18 @@ impl Session {
         };
         session.due.push(session.describe(external_correlation));
         session.due.extend(collected.map(Event::from));
+        session.describe_devices();
         Ok(session)
+    }
+
+    /// As soon as there are devices, and once.
+    fn describe_devices(&mut self) {
+        if self.describes_devices
+            && let Some(devices) = devices::describe()
+        {
+            self.describes_devices = false;
+            self.due.extend(devices.into_iter().map(Event::from));
+        }
     }
 
     fn describe(&self, external_correlation: Option<bool>) -> Event {
@@ -236,6 +251,13 @@ impl Session {
         let mut stale = 0;
         let mut verdict = None;
         let completed = buffers::take_completed();
+        if !completed.is_empty() {
+            // Something was done, so the driver is initialised.
+            self.describe_devices();
+            self.due
+                .drain(..)
+                .for_each(|event| out(Observation::live(event)));
+        }
         // After the buffers are taken, and before they are decoded: what happened to a graph before any of
         // their operations is known before it.
         let mut lost_changes = 0;

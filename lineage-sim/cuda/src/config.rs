@@ -35,6 +35,8 @@ fn nothing() -> RawConfig {
         buffer_request_ns: 0,
         resource_ns: 0,
         instrumentation_ns: 0,
+        exclusive_process: 0,
+        mps: 0,
         faults: RawFaults::NONE,
         model: Settings::default(),
     }

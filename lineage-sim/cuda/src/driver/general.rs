@@ -63,28 +63,39 @@ fn attribute(number: u32) -> Result<i32, u32> {
             0 => 132,
             count => count as i32,
         },
+        // Compute mode: default, or one process at a time.
+        20 => {
+            if config().exclusive_process == 1 {
+                3
+            } else {
+                0
+            }
+        }
         // Can map host memory, concurrent kernels, error correction, PCI bus, memory clock and width, second-level cache.
         19 | 31 | 32 | 33 => 1,
         36 => 2_619_000,
         37 => 5_120,
         38 => 52_428_800,
         // Threads per multiprocessor, copy engines, unified addressing.
-        39 => 2_048,
+        39 => model().threads_per_multiprocessor as i32,
         40 => 2,
         41 => 1,
         75 => config().compute_capability_major as i32,
         76 => config().compute_capability_minor as i32,
         // Stream priorities; shared memory and registers per multiprocessor; managed memory.
         78 => 1,
-        81 => 233_472,
-        82 => 65_536,
+        81 => model().shared_bytes_per_multiprocessor as i32,
+        82 => model().registers_per_multiprocessor as i32,
         83 => 1,
         // Cooperative launch, shared memory per block by opt-in, blocks per multiprocessor, reserved shared memory, memory pools.
         95 => 1,
         97 => 232_448,
-        106 => 32,
+        106 => model().blocks_per_multiprocessor as i32,
         111 => 1_024,
         115 => 1,
+        // Contexts are shared via MPS; since CUDA 12.3.
+        133 if config().driver_version >= 12_030 => config().mps as i32,
+        133 => return Err(result::INVALID_VALUE),
         // Every other attribute of the headers up to 13.5: absent.
         17..=161 => 0,
         _ => return Err(result::INVALID_VALUE),

@@ -1,0 +1,146 @@
+//! What each device is like, as the driver tells it: how many engines copy, and who else can have it.
+//!
+//! Attributes of `CUdevice_attribute` (`cuda.h`), asked for by `cuDeviceGetAttribute`, which looks things
+//! up and waits for nothing. A driver that does not know an attribute says so, and it is not known then.
+
+use std::ffi::c_int;
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use lineage_core::observation::{DeviceDescribed, Tenancy};
+
+/// `CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT`: kernels may not run for long, as where a screen hangs on
+/// the device, which others draw on then.
+const KERNEL_EXEC_TIMEOUT: u32 = 17;
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_MODE`.
+const COMPUTE_MODE: u32 = 20;
+/// `CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT`.
+const ASYNC_ENGINE_COUNT: u32 = 40;
+/// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`, since CUDA 12.3: contexts on the device are shared via MPS.
+const MPS_ENABLED: u32 = 133;
+/// `CU_COMPUTEMODE_EXCLUSIVE_PROCESS`: one process at a time.
+const EXCLUSIVE_PROCESS: c_int = 3;
+/// `RTLD_NOLOAD` of glibc and musl.
+const RTLD_NOLOAD: c_int = 4;
+
+/// `cuDeviceGetCount`.
+type GetCount = unsafe extern "C" fn(*mut c_int) -> u32;
+/// `cuDeviceGet`: device, ordinal.
+type Get = unsafe extern "C" fn(*mut c_int, c_int) -> u32;
+/// `cuDeviceGetAttribute`: value, attribute, device.
+type GetAttribute = unsafe extern "C" fn(*mut c_int, u32, c_int) -> u32;
+
+/// The driver's functions.
+struct Driver {
+    get_count: GetCount,
+    get: Get,
+    get_attribute: GetAttribute,
+}
+
+impl Driver {
+    /// Looked up once the application has loaded the driver: nobody loads it for this.
+    fn get() -> Option<&'static Self> {
+        static FOUND: OnceLock<Driver> = OnceLock::new();
+        if let Some(found) = FOUND.get() {
+            return Some(found);
+        }
+        let flags = RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD;
+        let open = |name: &str| {
+            // SAFETY: a library that is loaded already runs nothing when it is found again.
+            unsafe { Library::open(Some(name), flags) }.ok()
+        };
+        let library = open("libcuda.so.1").or_else(|| open("libcuda.so"))?;
+        // SAFETY: in every libcuda these names have these signatures (`cuda.h`).
+        let found = unsafe {
+            Self {
+                get_count: *library.get::<GetCount>(b"cuDeviceGetCount\0").ok()?,
+                get: *library.get::<Get>(b"cuDeviceGet\0").ok()?,
+                get_attribute: *library
+                    .get::<GetAttribute>(b"cuDeviceGetAttribute\0")
+                    .ok()?,
+            }
+        };
+        // Never unloaded: the application is using it.
+        std::mem::forget(library);
+        Some(FOUND.get_or_init(|| found))
+    }
+
+    /// `None` where the driver was not initialised yet.
+    fn count(&self) -> Option<u32> {
+        let mut count = 0;
+        // SAFETY: a valid place.
+        let code = unsafe { (self.get_count)(&mut count) };
+        u32::try_from(count).ok().filter(|_| code == 0)
+    }
+
+    fn describe(&self, number: u32) -> DeviceDescribed {
+        let ordinal = c_int::try_from(number).unwrap_or(c_int::MAX);
+        let attribute = |attribute: u32| {
+            let (mut device, mut value) = (0, 0);
+            // SAFETY: valid places; a wrong ordinal or attribute has a code.
+            let code = unsafe {
+                match (self.get)(&mut device, ordinal) {
+                    0 => (self.get_attribute)(&mut value, attribute, device),
+                    code => code,
+                }
+            };
+            (code == 0).then_some(value)
+        };
+        DeviceDescribed {
+            device: number,
+            copy_engines: attribute(ASYNC_ENGINE_COUNT)
+                .and_then(|engines| u32::try_from(engines).ok()),
+            tenancy: tenancy(
+                attribute(COMPUTE_MODE),
+                attribute(MPS_ENABLED),
+                attribute(KERNEL_EXEC_TIMEOUT),
+            ),
+        }
+    }
+}
+
+/// Exclusive is what is said to be so in all that is asked. An exclusive mode under MPS is the MPS
+/// server's, which lets others in; and it keeps no one from drawing.
+fn tenancy(mode: Option<c_int>, mps: Option<c_int>, timeout: Option<c_int>) -> Option<Tenancy> {
+    match (mode?, mps, timeout) {
+        (EXCLUSIVE_PROCESS, Some(0), Some(0)) => Some(Tenancy::Exclusive),
+        (EXCLUSIVE_PROCESS, None, _) | (EXCLUSIVE_PROCESS, _, None) => None,
+        _ => Some(Tenancy::Shared),
+    }
+}
+
+/// What every device is like; `None` as long as the application has not initialised the driver.
+pub(super) fn describe() -> Option<Vec<DeviceDescribed>> {
+    let driver = Driver::get()?;
+    let count = driver.count()?;
+    Some((0..count).map(|number| driver.describe(number)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_else_has_a_device_only_where_all_of_it_is_known() {
+        let exclusive = Some(EXCLUSIVE_PROCESS);
+        for (mode, mps, timeout, expected) in [
+            (exclusive, Some(0), Some(0), Some(Tenancy::Exclusive)),
+            // An MPS server has it exclusively, for others as well.
+            (exclusive, Some(1), Some(0), Some(Tenancy::Shared)),
+            // A screen hangs on it.
+            (exclusive, Some(0), Some(1), Some(Tenancy::Shared)),
+            // A driver from before CUDA 12.3.
+            (exclusive, None, Some(0), None),
+            (exclusive, Some(0), None, None),
+            // `CU_COMPUTEMODE_DEFAULT`.
+            (Some(0), Some(0), Some(0), Some(Tenancy::Shared)),
+            (None, Some(0), Some(0), None),
+        ] {
+            assert_eq!(
+                tenancy(mode, mps, timeout),
+                expected,
+                "{mode:?} {mps:?} {timeout:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Every scenario under each switch of the simulator: what NVIDIA does not document, what differs between
+//! versions and devices, who else has the device, and what goes wrong with records. No claim is wrong, and
+//! where nothing is lost, as much is found as the evidence allows.
+
+use lineage_core::source::Tier;
+use lineage_sim::{Config, CuptiVersion, Faults, RuntimeCalls, isolated};
+
+use crate::run::{Run, model, report, usual, with};
+
+/// Plays all scenarios; at least so many claims are made on the operations they are about.
+fn holds(what: &str, config: Config, least: u64) {
+    let score = Run::new(config, Tier::Explain).score();
+    report(what, &score);
+    assert!(score[1].claimed() >= least, "{:?}", score[1].claims);
+}
+
+fn faults(faults: Faults) -> Config {
+    usual().faults(faults)
+}
+
+/// Somebody else has the device in turn: for 1 ms after so many ns.
+fn neighbour(slice_ns: u64, granularity_ns: u64) -> Config {
+    let model = model()
+        .time_slice_ns(slice_ns)
+        .neighbour_slice_ns(1_000_000)
+        .context_switch_ns(50_000)
+        .preemption_granularity_ns(granularity_ns);
+    with(model).exclusive_process(false)
+}
+
+macro_rules! switches {
+    ($($(#[$doc:meta])* $name:ident: $config:expr, $least:expr;)+) => {
+        $($(#[$doc])* #[test]
+        fn $name() {
+            isolated(concat!("under_each_switch::", stringify!($name)), || {
+                holds(stringify!($name), $config, $least);
+            });
+        })+
+    };
+}
+
+switches! {
+    cupti_12_0: usual().cupti_version(CuptiVersion::V12_0), 70;
+    cupti_12_4: usual().cupti_version(CuptiVersion::V12_4), 80;
+    cupti_12_9: usual().cupti_version(CuptiVersion::V12_9), 90;
+    cupti_13_0: usual().cupti_version(CuptiVersion::V13_0), 90;
+    cupti_13_1: usual().cupti_version(CuptiVersion::V13_1), 90;
+    cupti_13_4: usual().cupti_version(CuptiVersion::V13_4), 90;
+    // What nobody says.
+    ids_pushed_inside_the_callback_count: usual().push_inside_enter_counts(true), 90;
+    runtime_calls_share_ids: usual().runtime_calls(RuntimeCalls::SameCorrelationId), 90;
+    runtime_calls_have_ids: usual().runtime_calls(RuntimeCalls::OwnCorrelationId), 90;
+    correlation_ids_wrap: usual().first_correlation_id(u32::MAX - 400), 90;
+    programmatic_launches_never_overlap: with(model().programmatic_overlap_percent(0)), 90;
+    half_of_programmatic_launches_overlap: with(model().programmatic_overlap_percent(50).seed(7)), 90;
+    a_doorbell_covers_two: with(model().operations_per_doorbell(2)), 90;
+    a_doorbell_covers_four: with(model().operations_per_doorbell(4)), 90;
+    failed_waits_are_recorded: usual().failed_waits_are_recorded(true), 90;
+    graph_ids_come_again: usual().reuse_graph_ids(true), 90;
+    buffers_are_not_per_thread: usual().per_thread_buffers(Some(false)), 90;
+    the_neighbour_preempts_at_any_time: neighbour(2_000_000, 0), 80;
+    the_neighbour_preempts_at_points: neighbour(1_000_000, 100_000), 80;
+    the_neighbour_waits_for_kernels: neighbour(2_000_000, u64::MAX), 80;
+    // Devices and drivers.
+    contexts_are_shared_via_mps: usual().mps(true), 80;
+    device_time_ticks_in_32_ns: with(model().device_tick_ns(32)), 90;
+    device_time_ticks_in_1_us: with(model().device_tick_ns(1_000)), 90;
+    device_time_is_ahead: with(model().device_skew_ns(700)), 90;
+    device_time_is_behind: with(model().device_skew_ns(-700)), 90;
+    dispatch_takes_6_us: with(model().dispatch_ns(6_000)), 90;
+    the_device_has_no_latency: with(model().dispatch_ns(0).doorbell_ns(0)), 90;
+    there_are_two_channels: with(model().channels(2)), 90;
+    fences_take_long: with(model().spin_fence_ns(3_000).sleep_fence_ns(30_000)), 90;
+    the_tracer_takes_long: usual().instrumentation_ns(700).buffer_request_ns(20_000), 90;
+    // Records.
+    records_are_lost: faults(Faults::default().lose_record_every_nth(11)), 1;
+    records_are_dropped: faults(Faults::default().drop_record_every_nth(11)), 1;
+    records_of_calls_are_lost: faults(Faults::default().lose_call_record_every_nth(11)), 1;
+    records_of_calls_are_dropped: faults(Faults::default().drop_call_record_every_nth(11)), 1;
+    records_are_incomplete: faults(Faults::default().incomplete_record_every_nth(11)), 1;
+    records_have_no_times: usual().zero_time_every_nth(7), 1;
+    records_come_twice: faults(Faults::default().duplicate_record_every_nth(5)), 90;
+    records_come_in_any_order: faults(Faults::default().shuffle_buffers(true).seed(3)), 90;
+    clone_callbacks_are_lost: faults(Faults::default().lose_clone_callback_every_nth(2)), 80;
+    device_time_steps_back: with(model().device_step_at_ns(1_110_000_000).device_step_ns(-3_000_000)), 1;
+    device_time_steps_ahead: with(model().device_step_at_ns(1_110_000_000).device_step_ns(3_000_000)), 1;
+}
