@@ -6,8 +6,9 @@
 use std::ffi::{CStr, c_void};
 
 use lineage_core::observation::{
-    Collected, Event, EventRecord, LaunchAttributes, LaunchOrder, Overhead, OverheadKind,
-    Placement, StreamDescribed, StreamKind, Synchronization, SynchronizationKind,
+    Collected, DeviceDescribed, Event, EventRecord, LaunchAttributes, LaunchOrder, Overhead,
+    OverheadKind, Placement, StreamDescribed, StreamKind, Synchronization, SynchronizationKind,
+    Tenancy,
 };
 use lineage_core::source::Tier;
 use lineage_core::{Epoch, Lineage, Report};
@@ -170,6 +171,13 @@ fn explained(version: CuptiVersion) {
             .any(|of| of.kind == StreamKind::LegacyDefault)
     );
 
+    // As `cuda.h` numbers them, the simulated device has two copy engines and the default compute mode.
+    let [device] = events!(&report, DeviceDescribed(DeviceDescribed))[..] else {
+        panic!("there is one device, and it is described once");
+    };
+    assert_eq!((device.device, device.copy_engines), (0, Some(2)));
+    assert_eq!(device.tenancy, Some(Tenancy::Shared));
+
     assert_eq!(kernels.len(), 4);
     for kernel in &kernels {
         let (queued, submitted) = (
@@ -251,6 +259,7 @@ fn to_correlate_none_of_it_is_collected() {
                     | Event::Placement(_)
                     | Event::LaunchAttributes(_)
                     | Event::Overhead(_)
+                    | Event::DeviceDescribed(_)
             )
         });
         assert_eq!(explains.count(), 0);
