@@ -129,11 +129,8 @@ impl Host<'_, '_> {
                     (Stage::Ready | Stage::BatchFormed, Stage::HandedOver) => {
                         one(Verdict::Unresolved(Doubt::NotHandedOver), None)
                     }
-                    (Stage::Ready | Stage::BatchFormed, _) if self.had_it(row) => {
-                        self.in_scope(row, piece)
-                    }
                     // How it came to its thread, and when, is not recorded.
-                    (Stage::Ready | Stage::BatchFormed, _) => {
+                    (Stage::Ready | Stage::BatchFormed, _) if !self.had_it(row) => {
                         one(Verdict::Unresolved(Doubt::NotHandedOver), None)
                     }
                     _ => self.taken_late(row, piece),

@@ -27,7 +27,7 @@ pub enum Stage {
     Scope,
     /// Inside the call.
     Api,
-    /// From the return of the call, where neither queueing nor submission was observed.
+    /// From the return of the call, where neither queueing nor submission was observed before it.
     Returned,
     /// In the command buffer.
     Queued,

@@ -157,7 +157,10 @@ impl Bench<'_> {
         }
         add(enter, Stage::Api, api);
         let latency = source_of(stages.submitted).unwrap_or(TimeSource::CuptiLatency);
-        if operation.queued.is_some() || operation.submitted.is_some() {
+        if let Some(first) = operation.queued.or(operation.submitted) {
+            // What lies between the return and that was not in the call.
+            let exit = stages.api_exit.at().filter(|exit| *exit < first);
+            add(exit, Stage::Returned, api);
             add(operation.queued, Stage::Queued, latency);
             add(operation.submitted, Stage::Submitted, latency);
         } else {

@@ -12,5 +12,6 @@ mod scenario;
 mod scenarios;
 mod score;
 mod single_rules;
+mod stricter;
 mod sums;
 mod world;

@@ -4,7 +4,7 @@ use lineage_core::id::LaunchEpoch;
 use lineage_core::observation::Mark;
 use lineage_sim_model::{Footprint, Programmatic, Settings, Work};
 
-use crate::world::{HostTruth, Launch, Recorded, World, epoch};
+use crate::world::{ENGINE, HostTruth, Launch, Recorded, World, epoch};
 
 /// A cause, or something that looks like one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +36,8 @@ pub(crate) enum Cause {
     Preempted,
     /// Its thread slept in a call of the system's within its scope.
     Asleep,
+    /// Its thread was preempted within the call.
+    PreemptedInCall,
     /// The function was loaded in the call.
     Loading,
     /// The ring was full.
@@ -61,7 +63,7 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::EarlierWork,
         Self::ApplicationLate,
         Self::Overdue,
@@ -75,6 +77,7 @@ impl Cause {
         Self::Allocation,
         Self::Preempted,
         Self::Asleep,
+        Self::PreemptedInCall,
         Self::Loading,
         Self::QueueFull,
         Self::SubmitHeld,
@@ -209,6 +212,60 @@ pub(crate) fn play_behind(fillers: usize, settings: Settings) -> Scenario {
         loading_ns: 300_000,
         ..Launch::kernel(a, "gemv", 40_000)
     });
+    Scenario {
+        target: u64::from(number),
+        recorded: world.finish(),
+    }
+}
+
+/// Plays a launch behind a copy of its stream, which waits for the copy engine for longer than the host
+/// works in between.
+pub(crate) fn play_behind_blocked_copy(settings: Settings) -> Scenario {
+    let mut world = World::new(settings);
+    let [a, c] = [world.stream(), world.stream()];
+    for _ in 0..WARM_UP {
+        world.launch(Launch::kernel(a, "gemv", 40_000));
+    }
+    world.synchronise(a);
+    world.launch(Launch::copy(c, 1_300_000));
+    world.launch(Launch::copy(a, 20_000));
+    let own = epoch(1);
+    world.declare(own, "request");
+    world.mark(own, Mark::Ready);
+    world.send(own);
+    world.receive(own);
+    let (number, _) = world.scope(own, |world| {
+        let from = world.now();
+        world.rest(150_000);
+        let now = world.now();
+        world.truth.push((from, now, HostTruth::Work));
+        world.launch(Launch::kernel(a, "gemv", 40_000))
+    });
+    Scenario {
+        target: u64::from(number),
+        recorded: world.finish(),
+    }
+}
+
+/// Plays work that one thread declares, marks as ready and launches, and for so long is in the scope of
+/// another epoch in between.
+pub(crate) fn play_alone(busy_ns: u64, settings: Settings) -> Scenario {
+    let mut world = World::new(settings);
+    world.front = ENGINE;
+    let a = world.stream();
+    for _ in 0..WARM_UP {
+        world.launch(Launch::kernel(a, "gemv", 40_000));
+    }
+    world.synchronise(a);
+    let (own, other) = (epoch(1), epoch(2));
+    world.declare(other, "other");
+    world.declare(own, "request");
+    world.mark(own, Mark::Ready);
+    let from = world.now();
+    world.scope(other, |world| world.rest(busy_ns));
+    let now = world.now();
+    world.truth.push((from, now, HostTruth::BusyWith(other)));
+    let (number, _) = world.scope(own, |world| world.launch(Launch::kernel(a, "gemv", 40_000)));
     Scenario {
         target: u64::from(number),
         recorded: world.finish(),
@@ -394,6 +451,9 @@ fn in_scope(world: &mut World, causes: &[Cause], [a, b, _]: [u32; 3]) -> u64 {
     }
     if has(Cause::Loading) {
         launch.loading_ns = 300_000;
+    }
+    if has(Cause::PreemptedInCall) {
+        launch.preempted_ns = 330_000;
     }
     let (number, _) = world.launch(launch);
     u64::from(number)

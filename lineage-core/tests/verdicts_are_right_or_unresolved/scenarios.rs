@@ -3,7 +3,9 @@
 use lineage_core::verdict::{Life, VerdictKind};
 use lineage_sim_model::Settings;
 
-use crate::scenario::{Cause, Scenario, play, play_behind, play_graph, play_step, play_waiting};
+use crate::scenario::{
+    Cause, Scenario, play, play_alone, play_behind, play_graph, play_step, play_waiting,
+};
 use crate::score::{Score, Without, judge, number_of, score};
 
 /// A device's latency, so that dispatch is not nothing.
@@ -12,7 +14,7 @@ fn usual() -> Settings {
 }
 
 /// The verdicts on the launch that is looked at, each with how long, in ns.
-fn verdicts(scenario: &Scenario, without: Without) -> Vec<(VerdictKind, u64)> {
+pub(crate) fn verdicts(scenario: &Scenario, without: Without) -> Vec<(VerdictKind, u64)> {
     let (rows, lives) = judge(&scenario.recorded, without);
     let of_target = lives.iter().find(|life| {
         let operation = rows[life.row].operation.as_ref();
@@ -25,7 +27,7 @@ fn verdicts(scenario: &Scenario, without: Without) -> Vec<(VerdictKind, u64)> {
         .collect()
 }
 
-fn total(of: &[(VerdictKind, u64)], kind: VerdictKind) -> u64 {
+pub(crate) fn total(of: &[(VerdictKind, u64)], kind: VerdictKind) -> u64 {
     of.iter().filter(|of| of.0 == kind).map(|of| of.1).sum()
 }
 
@@ -50,6 +52,7 @@ fn each_cause_alone_is_found_for_as_long_as_it_was() {
         (Cause::Allocation, VerdictKind::Allocation, 120_000),
         (Cause::Preempted, VerdictKind::SubmitterLate, 350_000),
         (Cause::Asleep, VerdictKind::SubmitterLate, 140_000),
+        (Cause::PreemptedInCall, VerdictKind::SubmitterLate, 330_000),
         (Cause::Loading, VerdictKind::ApiSlow, 300_000),
         // Until the next launch's doorbell: 250,000 of rest, 1,000 and 4,000 of its call.
         (Cause::SubmitHeld, VerdictKind::SubmitWait, 255_000),
@@ -242,6 +245,19 @@ fn a_later_step_does_not_count_the_earlier_ones() {
     let late = total(&found, VerdictKind::SubmitterLate);
     assert_eq!(late, 20_000, "{found:?}");
     assert_eq!(total(&found, VerdictKind::BatchWait), 0, "{found:?}");
+}
+
+/// Between its mark and its scope a thread that had the work all along was at something else, and that it
+/// ran meanwhile makes it no work for this.
+#[test]
+fn a_thread_that_had_the_work_all_along_is_late_with_it() {
+    let found = verdicts(&play_alone(250_000, usual()), Without::Nothing);
+    assert_eq!(
+        total(&found, VerdictKind::SubmitterLate),
+        250_000,
+        "{found:?}"
+    );
+    assert_eq!(total(&found, VerdictKind::HostWork), 1_000, "{found:?}");
 }
 
 /// A node of a graph waits for the node before it, and not for what else is in its graph; the

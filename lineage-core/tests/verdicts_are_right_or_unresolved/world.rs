@@ -21,7 +21,7 @@ use lineage_sim_model::{
 
 /// The thread that launches.
 pub(crate) const ENGINE: u64 = 7;
-/// The thread that declares.
+/// Another one, which declares as a rule.
 const FRONT: u64 = 3;
 
 /// The call that the thread sleeps in.
@@ -62,6 +62,8 @@ pub(crate) struct World {
     next: u32,
     epoch: Option<LaunchEpoch>,
     scopes: u64,
+    /// The thread that declares, marks and hands over.
+    pub(crate) front: u64,
     pub(crate) truth: Vec<(u64, u64, HostTruth)>,
 }
 
@@ -92,6 +94,7 @@ impl World {
             next: 1,
             epoch: None,
             scopes: 1,
+            front: FRONT,
             truth: Vec::new(),
         };
         world.saw(DeviceSession::Started {
@@ -215,6 +218,9 @@ impl World {
                 end: at(now),
                 channel: None,
             });
+        }
+        if launch.preempted_ns > 0 {
+            self.preempted(launch.preempted_ns);
         }
         self.host.spend(4_000);
         let kind = match launch.work {
@@ -358,7 +364,7 @@ impl World {
         let now = self.now();
         self.saw(Declared {
             epoch,
-            thread: thread(FRONT),
+            thread: thread(self.front),
             task: None,
             at: at(now),
             name: name.into(),
@@ -382,7 +388,7 @@ impl World {
         let now = self.now();
         self.saw(Stepped {
             epoch,
-            thread: thread(FRONT),
+            thread: thread(self.front),
             at: at(now),
         });
     }
@@ -392,7 +398,7 @@ impl World {
         self.saw(Marked {
             epoch,
             mark,
-            thread: thread(FRONT),
+            thread: thread(self.front),
             at: at(now),
         });
     }
@@ -409,7 +415,7 @@ impl World {
         let now = self.now();
         self.saw(Sent {
             handoff: Self::handoff(epoch),
-            thread: thread(FRONT),
+            thread: thread(self.front),
             at: at(now),
             site: None,
         });
@@ -659,6 +665,7 @@ pub(crate) struct Launch {
     pub(crate) name: &'static str,
     pub(crate) work: Work,
     pub(crate) loading_ns: u64,
+    pub(crate) preempted_ns: u64,
 }
 
 impl Launch {
@@ -668,6 +675,7 @@ impl Launch {
             name,
             work: Work::kernel(ns),
             loading_ns: 0,
+            preempted_ns: 0,
         }
     }
 
@@ -677,6 +685,7 @@ impl Launch {
             name: "memcpy HtoD",
             work: Work::copy(Direction::ToDevice, ns),
             loading_ns: 0,
+            preempted_ns: 0,
         }
     }
 }
