@@ -144,7 +144,8 @@ pub struct TemplateNode {
     /// Its place among the nodes of its graph in the order in which they were made, from 1; 0 where the
     /// graph is older than the session, or changes of it were lost.
     pub order: u32,
-    /// What was current when it was made, or was last given other parameters.
+    /// What was current when it was made, or when its copy in the executable graph was last given other
+    /// parameters. Who gave the node itself other parameters is not watched.
     pub capture: Attribution,
     /// The call that it was captured from, where lineage watched it.
     pub captured_by: Option<UnwrappedCorrelationId>,

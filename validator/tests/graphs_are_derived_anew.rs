@@ -279,6 +279,31 @@ fn a_captured_call_is_known_by_the_node_that_was_made_in_it_where_our_own_record
 }
 
 #[test]
+fn a_call_may_be_captured_where_its_own_record_and_the_changes_of_its_time_are_lost() {
+    // Called at 5,000, and left 105 later.
+    for (lost_from, lost_to, may_be) in [(5_050, 6_000, true), (4_000, 4_500, false)] {
+        let (mut recording, mut graphs) = built();
+        let mut captured = launch(4, 5_000);
+        captured.operations.clear();
+        captured.callback = None;
+        recording.launch(&captured);
+        let made = |graph| GraphChange::GraphCreated { graph };
+        graphs.change(&mut recording, lost_from, GraphChange::Lost { count: 1 });
+        graphs.change(&mut recording, lost_to, made(8));
+        recording.launch(&launch(5, 7_000));
+        let recording = recording.ended();
+        let validation = if may_be {
+            none(&recording)
+        } else {
+            only(&recording, L03, 1)
+        };
+        assert_eq!(validation.counts.maybe_captured, u64::from(may_be));
+        let validation = recording.validated_with(&rows_of(&recording), &[]);
+        assert_eq!(validation.fault_counts, validation.session_faults);
+    }
+}
+
+#[test]
 fn replays_are_scored_against_truth() {
     let recording = replayed();
     let rows = rows_of(&recording);

@@ -1,6 +1,6 @@
 //! Calls without an operation, and operations without a call.
 
-use super::calls::{CallRef, Kept, Waiting};
+use super::calls::{CallRef, Entry, Kept, Waiting};
 use super::emit::{Effect, FaultSet};
 use super::graphs::UNDER_WAY;
 use super::join::{CallEvidence, Joined};
@@ -28,7 +28,13 @@ impl Session {
             self.settle(slot, context);
             return;
         }
-        let Some(due) = entry.due() else { return };
+        let due = match entry.due() {
+            None => return,
+            Some(OperationsDue::One | OperationsDue::Many) if self.may_be_captured(entry) => {
+                OperationsDue::MaybeCaptured
+            }
+            Some(due) => due,
+        };
         if due == OperationsDue::None {
             self.settle(slot, context);
             return;
@@ -77,6 +83,13 @@ impl Session {
             // A late operation may carry the runtime call's id.
             self.keep(parent, Kept::Lost, context);
         }
+    }
+
+    /// Whether neither our own record of a call nor the change that would tell of its node need have
+    /// come: both may be lost.
+    fn may_be_captured(&self, entry: &Entry) -> bool {
+        let during = entry.start().zip(entry.end());
+        entry.host.is_none() && during.is_some_and(|(from, to)| self.graphs.may_have_lost(from, to))
     }
 
     pub(super) fn give_call(

@@ -38,7 +38,8 @@
 //! 5. **Alone.** After the fence, a call without an operation is L03 unless it failed or none is due;
 //!    an operation without a call is L02 unless its id is 0 or lies outside of the ids recorded. None
 //!    is due of a call that was captured: our own callback says so, and so does a node that was made
-//!    inside of it, whichever of the two is lost, and however late CUPTI's record comes. At
+//!    inside of it, whichever of the two is lost, and however late CUPTI's record comes; where both are, it
+//!    may be captured. At
 //!    the end, a call above the last operation is the edge of the recording: counted, and no fault.
 //!    (`alone`)
 //! 6. **Times** are never repaired: L08, T01, T02 and T04 say what is wrong with them. (`rows`)

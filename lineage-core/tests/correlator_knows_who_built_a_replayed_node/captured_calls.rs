@@ -6,7 +6,7 @@ use crate::correlator_support::*;
 use lineage_core::correlator::Limits;
 use lineage_core::evidence::{Evidence, Why};
 use lineage_core::fault::FaultCode;
-use lineage_core::observation::{Call, Event, OperationsDue};
+use lineage_core::observation::{Call, Event, GraphChange, OperationsDue};
 
 /// A capture of kernels in the calls from 10 on, 100 ns apart: what is told of the graph, our own
 /// records of the calls, and CUPTI's, which know nothing of captures.
@@ -174,4 +174,42 @@ fn a_launch_that_has_the_id_of_a_captured_call_one_wrap_later_is_missed() {
     assert_eq!(lost.len(), 1);
     let unwrapped = lost[0].call.as_ref().map(|call| call.correlation.0);
     assert_eq!(unwrapped, Some((1 << 32) + 10));
+}
+
+#[test]
+fn a_call_may_be_captured_where_its_own_record_and_the_changes_of_its_time_are_lost() {
+    // Calls at 1,000, 1,100 and 1,200; what is told of graphs is lost from 1,050 to 1,150.
+    for told in [true, false] {
+        let mut changes = Changes::from(1_049);
+        let Captured { records, .. } = captured(3);
+        let mut run = Run::new();
+        run.see(begun(&[1])).see([changes.made(5)]);
+        if told {
+            run.see([changes.change(GraphChange::Lost { count: 7 })]);
+        } else {
+            changes.skip(7);
+        }
+        changes.now = 1_149;
+        run.see([changes.made(6)]).see(records).see(decided()).end();
+        let missed = run.rows.iter().filter_map(|row| {
+            let call = row.call.as_ref().filter(|_| row.operation.is_none())?;
+            Some((
+                call.correlation.0,
+                row.stages.start,
+                row.faults.contains(&FaultCode::L03),
+            ))
+        });
+        let mut missed: Vec<_> = missed.collect();
+        missed.sort_by_key(|(correlation, ..)| *correlation);
+        let unknown = |why| Evidence::Unknown { why };
+        assert_eq!(
+            missed,
+            [
+                (10, unknown(Why::Dropped), true),
+                (11, unknown(Why::MaybeCaptured), false),
+                (12, unknown(Why::Dropped), true),
+            ],
+            "{told}"
+        );
+    }
 }

@@ -173,6 +173,9 @@ impl<'a> Process<'a> {
             // One of the operations of its id may be its own.
             _ if self.has_ambiguous[number] => Childless::MaybeNone,
             OperationsDue::MaybeCaptured => Childless::MaybeCaptured,
+            OperationsDue::One | OperationsDue::Many if self.graphs.may_be_captured(call) => {
+                Childless::MaybeCaptured
+            }
             _ if self.graphs.may_launch_nothing(number) => Childless::MaybeNone,
             OperationsDue::One | OperationsDue::Many
                 if window.is_some_and(Window::is_without_operations) =>

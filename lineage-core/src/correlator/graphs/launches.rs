@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use rustc_hash::FxHashMap;
 
 use super::templates::{ExecRef, Meant};
+use super::windows::Windows;
 use crate::correlator::calls::CallRef;
 use crate::correlator::epochs::AGED_AFTER;
 use crate::correlator::session::{Context, Session};
 use crate::correlator::unwrap::id_of;
 use crate::id::HostNanos;
 use crate::observation::{Gap, GraphChange, GraphEvent, GraphLaunch};
-
-/// Gaps that are told apart.
-const GAPS: usize = 64;
 
 /// Flushes for which a launch is kept whose call is under way.
 pub(in super::super) const UNDER_WAY: u64 = 1_024;
@@ -54,7 +52,7 @@ pub(super) struct Pending {
     /// For launches from before them, which other rings may hold.
     launches: VecDeque<(CallRef, u64)>,
     /// Between which times launches may have been missed.
-    gaps: Vec<(HostNanos, HostNanos)>,
+    gaps: Windows,
 }
 
 /// What may still come of a launch.
@@ -177,15 +175,7 @@ impl Session {
     /// Launches may have been missed.
     pub(in super::super) fn graph_gap(&mut self, gap: &Gap) {
         let from = gap.not_before.unwrap_or(HostNanos(0));
-        let to = gap.not_after.unwrap_or(HostNanos(u64::MAX));
-        let gaps = &mut self.graphs.pending.gaps;
-        let is_full = gaps.len() >= GAPS;
-        match gaps.last_mut() {
-            Some(last) if is_full => {
-                *last = (last.0.min(from), last.1.max(to));
-            }
-            _ => gaps.push((from, to)),
-        }
+        self.graphs.pending.gaps.add(from, gap.not_after);
     }
 
     /// A flush returned: launches from before the one before it are here, and have their numbers.
@@ -313,10 +303,7 @@ impl Session {
             let Some(at) = slot.and_then(|slot| self.told(slot)).map(|told| told.at) else {
                 continue;
             };
-            let gaps = &self.graphs.pending.gaps;
-            let missed = gaps
-                .iter()
-                .any(|&(from, to)| from <= at && created_at <= to);
+            let missed = self.graphs.pending.gaps.meet(created_at, at);
             if let Some(told) = slot.and_then(|slot| self.told_mut(slot)) {
                 told.replay = number.filter(|_| !missed);
             }

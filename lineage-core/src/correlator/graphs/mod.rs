@@ -26,6 +26,7 @@ mod launches;
 mod rows;
 mod seen;
 mod templates;
+mod windows;
 
 pub(super) use launches::{Launch, UNDER_WAY};
 pub(super) use templates::Graphs;

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::exec::{Exec, ExecNode, Origin};
 use super::launches::Pending;
 use super::seen::Seen;
+use super::windows::Windows;
 use crate::evidence::Why;
 use crate::id::{HostNanos, UnwrappedCorrelationId};
 use crate::observation::{GraphChange, GraphEvent, GraphNodeKind};
@@ -85,6 +86,10 @@ pub(in super::super) struct Graphs {
     held: usize,
     /// Changes were lost from there on.
     lost_from: Option<u64>,
+    /// Between which times changes were lost.
+    lost_while: Windows,
+    /// When the last change that came happened.
+    newest_at: HostNanos,
     /// A launch was told of.
     pub(super) has_launches: bool,
     /// Something did not fit.
@@ -109,6 +114,11 @@ impl Graphs {
     /// Whether anything was ever told of graphs in this session.
     pub(super) fn is_watched(&self) -> bool {
         self.newest.is_some() || self.has_launches
+    }
+
+    /// Whether changes between these two times may be lost.
+    pub(in super::super) fn may_have_lost(&self, from: HostNanos, to: HostNanos) -> bool {
+        self.lost_while.meet(from, to)
     }
 
     /// The last change that came.
@@ -144,10 +154,12 @@ impl Graphs {
             let told = matches!(event.change, GraphChange::Lost { .. });
             if missing > 0 && !told {
                 self.lose(first_missing);
+                self.lost_while.add(self.newest_at, Some(event.at));
                 change.lost = missing;
             }
         }
-        self.newest = Some(sequence);
+        self.lost_while.close(event.at);
+        (self.newest, self.newest_at) = (Some(sequence), event.at);
         let floor = self.floor();
         let since = self.updating(event);
         match &event.change {
@@ -226,6 +238,7 @@ impl Graphs {
             }
             GraphChange::Lost { count } => {
                 self.lose(first_missing);
+                self.lost_while.add(event.at, None);
                 change.lost += count;
             }
             // Edges order work, and change no join.

@@ -14,7 +14,7 @@ use lineage_core::evidence::Why;
 use lineage_core::id::{Attribution, CorrelationId, HostNanos};
 use lineage_core::observation::{ActivityKind, GraphEvent, GraphLaunch, GraphNodeKind, Operation};
 
-use super::calls::Calls;
+use super::calls::{Calls, LogicalCall};
 use super::gather::Gathered;
 use super::operations::Operations;
 use super::sessions::Sessions;
@@ -119,6 +119,17 @@ impl<'a> Graphs<'a> {
             (Ok(exec), Some(timeline)) => !timeline.certainly_works(exec, replay.told.sequence.0),
             _ => true,
         }
+    }
+
+    /// Whether a call may have been captured of which our own callback has not told: what tells of a node
+    /// that was made in it may be lost, too.
+    pub(crate) fn may_be_captured(&self, call: &LogicalCall<'_>) -> bool {
+        let timeline = self.timelines.get(&call.session);
+        let during = call.start.map(|start| (start, call.end.unwrap_or(start)));
+        call.callbacks.is_empty()
+            && timeline
+                .zip(during)
+                .is_some_and(|(timeline, (from, to))| timeline.lost_while(from, to))
     }
 
     /// Whether a node of this launch can run more than once in it, or that cannot be said.

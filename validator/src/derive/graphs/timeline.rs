@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use lineage_core::evidence::Why;
+use lineage_core::id::HostNanos;
 use lineage_core::observation::{GraphChange, GraphEvent, GraphNodeKind};
 
 use super::Exec;
@@ -34,6 +35,8 @@ pub(super) struct Timeline<'a> {
     pub(super) changes: Vec<&'a GraphEvent>,
     /// Changes before each of these are not known to hold after it.
     pub(super) losses: Vec<u64>,
+    /// From when to when changes were lost; without an end until the recording's.
+    lost_while: Vec<(HostNanos, Option<HostNanos>)>,
     pub(super) nodes: HashMap<u64, Vec<Life<&'a GraphEvent>>>,
     pub(super) execs: HashMap<u32, Vec<Life<Exec<'a>>>>,
     /// What changed an executable graph.
@@ -59,6 +62,14 @@ impl<'a> Timeline<'a> {
             let sequence = change.sequence.0;
             let told = matches!(change.change, GraphChange::Lost { .. });
             let first_missing = before.map_or(sequence, |before| before + 1);
+            if let Some((_, end @ None)) = timeline.lost_while.last_mut() {
+                *end = Some(change.at);
+            }
+            if told {
+                timeline.lost_while.push((change.at, None));
+            } else if let (true, Some(last)) = (first_missing < sequence, timeline.changes.last()) {
+                timeline.lost_while.push((last.at, Some(change.at)));
+            }
             if told || first_missing < sequence {
                 timeline.losses.push(first_missing);
                 made.clear();
@@ -142,6 +153,13 @@ impl<'a> Timeline<'a> {
                 bury(lives, sequence);
             }
         }
+    }
+
+    /// Whether changes that happened between these times are known to be lost.
+    pub(super) fn lost_while(&self, from: HostNanos, to: HostNanos) -> bool {
+        self.lost_while.iter().any(|&(since, until)| {
+            since <= to && until.is_none_or(|until| from <= until.max(since))
+        })
     }
 
     /// Whether changes after the first and up to the second are known to be lost.
