@@ -55,6 +55,11 @@ pub(crate) struct Run {
 impl Run {
     /// Plays every scenario in one session, and judges what it recorded.
     pub(crate) fn new(config: Config, tier: Tier) -> Self {
+        Self::of(&combinations(), config, tier)
+    }
+
+    /// Plays these.
+    pub(crate) fn of(combinations: &[Vec<Cause>], config: Config, tier: Tier) -> Self {
         let model = &config.model;
         let tolerance = Tolerance {
             device_ns: model.device_tick_ns - 1 + model.device_skew_ns.unsigned_abs(),
@@ -64,7 +69,7 @@ impl Run {
         };
         let mut stage = Stage::new(World::new(config, tier));
         let play = |causes: &Vec<Cause>| stage.play(causes);
-        let scenarios: Vec<Scenario> = combinations().iter().map(play).collect();
+        let scenarios: Vec<Scenario> = combinations.iter().map(play).collect();
         let recorded = stage.world.finish();
         let report = &recorded.report;
         let lives = Judge::new(Judging::default()).judge(&report.observations, &report.rows);

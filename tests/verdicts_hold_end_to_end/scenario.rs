@@ -368,3 +368,27 @@ const PROGRAMMATIC: Shape = Shape {
     programmatic: true,
     ..Shape::SMALL
 };
+
+/// All pairs, and so many triples by chance.
+pub(crate) fn every_combination(triples: u64) -> Vec<Vec<Cause>> {
+    let all = Cause::ALL;
+    let mut out: Vec<Vec<Cause>> = Vec::new();
+    for (at, first) in all.iter().enumerate() {
+        out.extend(all[at + 1..].iter().map(|second| vec![*first, *second]));
+    }
+    let mut state = 7_u64;
+    for _ in 0..triples {
+        let mut of = Vec::new();
+        while of.len() < 3 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let cause = all[(state >> 33) as usize % all.len()];
+            if !of.contains(&cause) {
+                of.push(cause);
+            }
+        }
+        out.push(of);
+    }
+    out
+}

@@ -234,15 +234,14 @@ impl<'a> Truth<'a> {
                 }
             }
             Verdict::DeviceWait { row } => {
-                // What it waited for last was the engine, and it was this that had it.
-                let Some((_, end)) = interval(truth, Cause::CopyEngine) else {
-                    return Err("it waited for no engine".to_owned());
-                };
+                // One copy at a time: while that one had the engine, this one could not, whatever else
+                // held it up until then.
                 let Some(other) = self.by_ordinal.get(&named(*row)) else {
                     return Err("nobody knows the one that was named".to_owned());
                 };
+                let one_engine = (other.device, other.kind) == (truth.device, truth.kind);
                 let ran = other.start_ns <= from + slack && to <= other.end_ns + slack;
-                if ran && to <= end + slack && other.kind == truth.kind {
+                if one_engine && ran && to <= truth.start_ns + slack {
                     Ok(())
                 } else {
                     Err(format!("{:?} made room", truth.resource_ordinal))

@@ -85,3 +85,40 @@ switches! {
     device_time_steps_back: with(model().device_step_at_ns(1_110_000_000).device_step_ns(-3_000_000)), 1;
     device_time_steps_ahead: with(model().device_step_at_ns(1_110_000_000).device_step_ns(3_000_000)), 1;
 }
+
+/// All pairs of causes, and triples by chance, under switches that change what is claimed.
+#[test]
+#[ignore = "minutes: for changes of the verdicts"]
+fn all_pairs_under_some_switches() {
+    let all = crate::scenario::every_combination(200);
+    let name = "under_each_switch::all_pairs_under_some_switches";
+    isolated(name, || {
+        let which = std::env::var("LINEAGE_SWITCH").unwrap_or_default();
+        let config = match which.as_str() {
+            "doorbell" => with(model().operations_per_doorbell(2)),
+            "channels" => with(model().channels(2)),
+            "neighbour" => neighbour(2_000_000, u64::MAX),
+            "old" => usual().cupti_version(CuptiVersion::V12_0),
+            "lost" => faults(Faults::default().lose_record_every_nth(11).seed(5)),
+            "calls" => faults(Faults::default().lose_call_record_every_nth(7).seed(2)),
+            "incomplete" => faults(Faults::default().incomplete_record_every_nth(7).seed(2)),
+            "clones" => faults(Faults::default().lose_clone_callback_every_nth(3).seed(2)),
+            "zero" => usual().zero_time_every_nth(5),
+            "latency0" => with(model().dispatch_ns(0).doorbell_ns(0)),
+            "slow" => with(model().dispatch_ns(6_000).doorbell_ns(3_000)),
+            "half" => with(model().programmatic_overlap_percent(50).seed(3)),
+            "tick" => with(model().device_tick_ns(1_000).operations_per_doorbell(3)),
+            "skew" => with(model().device_skew_ns(-900)),
+            _ => usual(),
+        };
+        let run = Run::of(&all, config, Tier::Explain);
+        report(&format!("all pairs, {which}"), &run.score());
+        for without in crate::evidence::Without::ALL {
+            let (rows, lives) = without.judge(&run.recorded.report.observations);
+            report(
+                &format!("{which} without {without:?}"),
+                &run.score_of(&rows, &lives),
+            );
+        }
+    });
+}
