@@ -133,6 +133,7 @@ impl Host<'_, '_> {
                     (Stage::Ready | Stage::BatchFormed, _) if !self.had_it(row) => {
                         one(Verdict::Unresolved(Doubt::NotHandedOver), None)
                     }
+                    (Stage::Ready | Stage::BatchFormed, _) => self.had_all_along(row, piece),
                     _ => self.taken_late(row, piece),
                 }
             }
@@ -154,16 +155,34 @@ impl Host<'_, '_> {
         }
     }
 
+    /// Ready work that its thread had, and entered a scope for later: in another's scope it was late
+    /// with it, else at work of its own.
+    fn had_all_along(&self, row: &Row, piece: HostPiece) -> Vec<Claim> {
+        let Some(thread) = self.thread(row) else {
+            return self.taken_late(row, piece);
+        };
+        let mut out = Vec::new();
+        for part in busy_with(thread, own_epoch(row), piece.from, piece.to) {
+            let piece = HostPiece {
+                from: part.from,
+                to: part.to,
+                ..piece
+            };
+            out.extend(match part.of {
+                Some(_) => self.taken_late(row, piece),
+                None => self.in_scope(row, piece),
+            });
+        }
+        out
+    }
+
     /// Ready work that its thread took later: what the thread did instead.
     fn taken_late(&self, row: &Row, piece: HostPiece) -> Vec<Claim> {
         let Some(thread) = self.thread(row) else {
             let verdict = Verdict::Unresolved(Doubt::ThreadUnknown);
             return vec![claim(piece.from, piece.to, verdict, None)];
         };
-        let own = match row.binding {
-            Binding::Bound(epoch) => Some(epoch),
-            _ => None,
-        };
+        let own = own_epoch(row);
         let mut out = Vec::new();
         let mut late = |from, to, lateness, source| {
             out.push(claim(from, to, Verdict::SubmitterLate(lateness), source));
@@ -433,6 +452,13 @@ const fn is_before_scope(stage: Stage) -> bool {
         stage,
         Stage::Declared | Stage::Ready | Stage::BatchFormed | Stage::HandedOver
     )
+}
+
+fn own_epoch(row: &Row) -> Option<LaunchEpoch> {
+    match row.binding {
+        Binding::Bound(epoch) => Some(epoch),
+        _ => None,
+    }
 }
 
 /// Cuts a stretch by the epochs in whose scopes the thread was, others than its own.
