@@ -171,6 +171,10 @@ step_descheduling() {
     cargo test --release -p lineage-sched --test real_descheduling_is_where_the_victim_missed_time --locked -- --ignored --nocapture
 }
 
+step_verdicts() {
+    cargo test --test verdicts_hold_end_to_end --locked -- --ignored --nocapture --test-threads=2
+}
+
 step_million() { cargo run --release -p lineage-sim --example a_million_launches --locked; }
 
 step_kills() {

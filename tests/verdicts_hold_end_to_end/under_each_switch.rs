@@ -5,7 +5,9 @@
 use lineage_core::source::Tier;
 use lineage_sim::{Config, CuptiVersion, Faults, RuntimeCalls, isolated};
 
+use crate::evidence::Without;
 use crate::run::{Run, model, report, usual, with};
+use crate::scenario::every_combination;
 
 /// Plays all scenarios; at least so many claims are made on the operations they are about.
 fn holds(what: &str, config: Config, least: u64) {
@@ -86,39 +88,86 @@ switches! {
     device_time_steps_ahead: with(model().device_step_at_ns(1_110_000_000).device_step_ns(3_000_000)), 1;
 }
 
-/// All pairs of causes, and triples by chance, under switches that change what is claimed.
+/// All pairs of causes, and triples by chance, with each kind of evidence taken away.
+fn holds_for_all(what: &str, config: Config) {
+    let run = Run::of(&every_combination(200), config, Tier::Explain);
+    report(&format!("all pairs, {what}"), &run.score());
+    for without in Without::ALL {
+        let (rows, lives) = without.judge(&run.recorded.report.observations);
+        report(
+            &format!("all pairs, {what}, without {without:?}"),
+            &run.score_of(&rows, &lives),
+        );
+    }
+}
+
+macro_rules! switches_for_all {
+    ($($name:ident: $config:expr;)+) => {
+        $(#[test]
+        #[ignore = "half a minute: .ci/long"]
+        fn $name() {
+            isolated(concat!("under_each_switch::", stringify!($name)), || {
+                holds_for_all(stringify!($name), $config);
+            });
+        })+
+    };
+}
+
+switches_for_all! {
+    all_usual: usual();
+    all_a_doorbell_covers_two: with(model().operations_per_doorbell(2));
+    all_there_are_two_channels: with(model().channels(2));
+    all_the_neighbour_waits_for_kernels: neighbour(2_000_000, u64::MAX);
+    all_cupti_12_0: usual().cupti_version(CuptiVersion::V12_0);
+    all_records_are_lost: faults(Faults::default().lose_record_every_nth(11).seed(5));
+    all_records_of_calls_are_lost: faults(Faults::default().lose_call_record_every_nth(7).seed(2));
+    all_records_are_incomplete: faults(Faults::default().incomplete_record_every_nth(7).seed(2));
+    all_clone_callbacks_are_lost: faults(Faults::default().lose_clone_callback_every_nth(3).seed(2));
+    all_records_have_no_times: usual().zero_time_every_nth(5);
+    all_the_device_has_no_latency: with(model().dispatch_ns(0).doorbell_ns(0));
+    all_the_device_is_slow: with(model().dispatch_ns(6_000).doorbell_ns(3_000));
+    all_half_of_programmatic_launches_overlap: with(model().programmatic_overlap_percent(50).seed(3));
+    all_device_time_ticks_in_1_us: with(model().device_tick_ns(1_000).operations_per_doorbell(3));
+    all_device_time_is_behind: with(model().device_skew_ns(-900));
+}
+
+/// Some number of each switch and fault at once, by chance; `LINEAGE_SEED` chooses another one.
 #[test]
-#[ignore = "minutes: for changes of the verdicts"]
-fn all_pairs_under_some_switches() {
-    let all = crate::scenario::every_combination(200);
-    let name = "under_each_switch::all_pairs_under_some_switches";
-    isolated(name, || {
-        let which = std::env::var("LINEAGE_SWITCH").unwrap_or_default();
-        let config = match which.as_str() {
-            "doorbell" => with(model().operations_per_doorbell(2)),
-            "channels" => with(model().channels(2)),
-            "neighbour" => neighbour(2_000_000, u64::MAX),
-            "old" => usual().cupti_version(CuptiVersion::V12_0),
-            "lost" => faults(Faults::default().lose_record_every_nth(11).seed(5)),
-            "calls" => faults(Faults::default().lose_call_record_every_nth(7).seed(2)),
-            "incomplete" => faults(Faults::default().incomplete_record_every_nth(7).seed(2)),
-            "clones" => faults(Faults::default().lose_clone_callback_every_nth(3).seed(2)),
-            "zero" => usual().zero_time_every_nth(5),
-            "latency0" => with(model().dispatch_ns(0).doorbell_ns(0)),
-            "slow" => with(model().dispatch_ns(6_000).doorbell_ns(3_000)),
-            "half" => with(model().programmatic_overlap_percent(50).seed(3)),
-            "tick" => with(model().device_tick_ns(1_000).operations_per_doorbell(3)),
-            "skew" => with(model().device_skew_ns(-900)),
-            _ => usual(),
+#[ignore = "half a minute: .ci/long"]
+fn all_by_chance() {
+    isolated("under_each_switch::all_by_chance", || {
+        let seed = std::env::var("LINEAGE_SEED")
+            .ok()
+            .and_then(|of| of.parse().ok());
+        let mut state: u64 = seed.unwrap_or(1);
+        let mut draw = |of: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % of
         };
-        let run = Run::of(&all, config, Tier::Explain);
-        report(&format!("all pairs, {which}"), &run.score());
-        for without in crate::evidence::Without::ALL {
-            let (rows, lives) = without.judge(&run.recorded.report.observations);
-            report(
-                &format!("{which} without {without:?}"),
-                &run.score_of(&rows, &lives),
-            );
-        }
+        let model = model()
+            .operations_per_doorbell(1 + draw(4) as u32)
+            .channels(2 + draw(5) as u32)
+            .dispatch_ns(draw(5) * 700)
+            .doorbell_ns(draw(3) * 300)
+            .device_tick_ns([1, 32, 500][draw(3) as usize])
+            .programmatic_overlap_percent(draw(3) as u32 * 50)
+            .ring_entries(48 + draw(3) as u32 * 500)
+            .seed(draw(100));
+        let every = |draw: u64| if draw < 3 { 0 } else { 7 + draw as u32 };
+        let faults = Faults::default()
+            .seed(draw(50))
+            .lose_record_every_nth(every(draw(9)))
+            .lose_call_record_every_nth(every(draw(9)))
+            .incomplete_record_every_nth(every(draw(9)))
+            .duplicate_record_every_nth(every(draw(9)))
+            .lose_clone_callback_every_nth(every(draw(9)))
+            .shuffle_buffers(draw(2) == 1);
+        let versions = CuptiVersion::ALL;
+        let version = versions[draw(versions.len() as u64) as usize];
+        let config = with(model).faults(faults).cupti_version(version);
+        println!("{config:?}");
+        holds_for_all("by chance", config);
     });
 }

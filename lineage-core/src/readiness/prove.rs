@@ -494,29 +494,34 @@ impl<'a, 'o> Prover<'a, 'o> {
         streams
     }
 
-    /// Operations without a call: where they stood in their stream is not known, so what began
-    /// after one, and after nothing that hides it, is partial.
+    /// Operations without a call: where they stood is not known, and who waited for one by its stream, its
+    /// graph or an event. So what began after one had, and is not known to have been held back for as long
+    /// as that ran, is partial.
     fn orphans(&self, proved: &mut [Proved]) {
-        let mut starts: FxHashMap<StreamId, Vec<HostNanos>> = FxHashMap::default();
-        for operation in self.operations.iter().filter(|of| of.call.is_none()) {
-            let of = starts.entry(operation.stream_id()).or_default();
-            // Without a start it may have been at any time.
-            of.push(operation.start.unwrap_or_default());
-        }
-        for list in starts.values_mut() {
-            list.sort_unstable();
+        let orphans = self.operations.iter().filter(|of| of.call.is_none());
+        // Without its times it may have been at any time.
+        let mut ran: Vec<(HostNanos, HostNanos)> = orphans
+            .map(|of| {
+                (
+                    of.start.unwrap_or_default(),
+                    of.end.unwrap_or(HostNanos(u64::MAX)),
+                )
+            })
+            .collect();
+        ran.sort_unstable();
+        let mut latest = HostNanos(0);
+        for (_, end) in &mut ran {
+            latest = latest.max(*end);
+            *end = latest;
         }
         for (operation, proved) in self.operations.iter().zip(proved) {
-            let (Some(start), Some(list)) = (operation.start, starts.get(&operation.stream_id()))
-            else {
+            let (Some(start), Some(_)) = (operation.start, operation.call) else {
                 continue;
             };
-            let since = proved
-                .readiness
-                .not_before
-                .map_or(HostNanos(0), |(at, _)| at);
-            let at = list.partition_point(|orphan| *orphan < since);
-            if list.get(at).is_some_and(|orphan| *orphan <= start) && operation.call.is_some() {
+            let since = proved.readiness.not_before.map_or(HostNanos(0), |of| of.0);
+            let begun = ran.partition_point(|(orphan, _)| *orphan <= start);
+            let last = begun.checked_sub(1).and_then(|at| ran.get(at));
+            if last.is_some_and(|(_, end)| *end > since) {
                 proved.readiness.partial.add(Partial::CallUnknown);
             }
         }

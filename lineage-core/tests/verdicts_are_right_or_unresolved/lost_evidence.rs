@@ -84,3 +84,28 @@ fn a_kernel_that_ends_after_it_was_waited_for_puts_the_devices_clock_in_doubt() 
         assert_eq!(of.partial(3), expected, "{end}");
     }
 }
+
+/// The call of the launch before is lost: who waited for its nodes, by the graph, in whichever stream,
+/// nobody says. What had ended before something that is known to have held it back is no matter.
+#[test]
+fn an_operation_without_its_call_puts_in_doubt_what_began_before_it_had_ended() {
+    let of = judged(
+        streams()
+            .chain(graph(true))
+            .chain([
+                node(2, 21, 120, 200),
+                node(2, 24, 120, 900),
+                node(2, 23, 210, 300),
+            ])
+            .chain(graph_launch(3, 150))
+            .chain([
+                node(3, 21, 910, 1_000),
+                node(3, 24, 910, 1_200),
+                node(3, 23, 1_010, 1_100),
+            ])
+            .chain(launch(PLAIN, 4, 160, 7, 1_210, 1_300))
+            .chain(launch(PLAIN, 5, 170, 7, 1_310, 1_400)),
+    );
+    assert!(of.partial(3).contains(&Partial::CallUnknown));
+    assert!(!of.partial(5).contains(&Partial::CallUnknown));
+}
