@@ -96,6 +96,8 @@ def sim(folder, rounds):
         for graphs in [[], ["--graphs"]]:
             right(folder, 100, "--arms=1", "--sim-runtime-calls", runtime, "--sim-cupti", cupti, *graphs)
     for graphs in [[], ["--graphs"]]:
+        right(folder, 100, "--arms=1", "--tier", "explain", *graphs)
+    for graphs in [[], ["--graphs"]]:
         broken(folder, "envelope", lambda ran: ran.faults("L05") == ran.json["broken"] and ran.faults("L01") > 0 and ran.json["lost"] > 0, *graphs)
         broken(folder, "swap", lambda ran: ran.json["wrong"] > 0, *graphs)
         broken(folder, "restore", lambda ran: ran.faults("W07") > 0 and ran.json["wrong"] > 0, *graphs)
