@@ -19,7 +19,7 @@ enum CannotConvert {
     #[error("{0}")]
     Read(#[from] Refusal),
     #[error("{source}; what was converted before that is in {to}, without an end: remove it")]
-    HalfRead { to: String, source: Refusal },
+    HalfRead { to: String, source: Box<Refusal> },
     #[error("{0}: another tool's recording; only ledgers of lineage's own are converted")]
     NotALedger(String),
     #[error(
@@ -95,7 +95,7 @@ fn convert(from: &Path, to: &Path) -> Result<(Read, String), CannotConvert> {
     });
     let read = read.map_err(|source| CannotConvert::HalfRead {
         to: name.clone(),
-        source,
+        source: Box::new(source),
     })?;
     outcome.map_err(failed)?;
     out.finish(read.summary.ended).map_err(failed)?;

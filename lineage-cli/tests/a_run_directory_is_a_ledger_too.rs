@@ -326,6 +326,15 @@ fn one_of_several_that_is_damaged_is_named_and_keeps_nobody_from_the_others() {
     );
     assert_eq!(objects[2]["summary"]["kernels"], 2);
 
+    // What is half converted says so.
+    let ran = convert(&paths[1], &folder.0.join("half.jsonl"));
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.err.contains("half.jsonl, without an end: remove it"),
+        "{}",
+        ran.err
+    );
+
     // One that was only cut short, as by a crash, is read with the others, and said.
     std::fs::write(&table, &bytes).expect("written");
     let journal = paths[2].join("000001/batches.jsonl");
