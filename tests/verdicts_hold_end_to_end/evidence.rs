@@ -82,15 +82,19 @@ impl Without {
 
     /// Joins and judges what is left.
     pub(crate) fn judge(self, observations: &[Observation]) -> (Vec<Row>, Vec<Life>) {
-        let left: Vec<Observation> = observations.iter().filter_map(|of| self.of(of)).collect();
-        let mut correlator = Correlator::new(Limits::default());
-        for observation in &left {
-            correlator.observe(observation);
-        }
-        correlator.end();
-        let (mut rows, mut faults) = (Vec::new(), Vec::new());
-        correlator.drain(&mut rows, &mut faults);
-        let lives = Judge::new(Settings::default()).judge(&left, &rows);
-        (rows, lives)
+        judge(observations.iter().filter_map(|of| self.of(of)).collect())
     }
+}
+
+/// Joins and judges.
+pub(crate) fn judge(observations: Vec<Observation>) -> (Vec<Row>, Vec<Life>) {
+    let mut correlator = Correlator::new(Limits::default());
+    for observation in &observations {
+        correlator.observe(observation);
+    }
+    correlator.end();
+    let (mut rows, mut faults) = (Vec::new(), Vec::new());
+    correlator.drain(&mut rows, &mut faults);
+    let lives = Judge::new(Settings::default()).judge(&observations, &rows);
+    (rows, lives)
 }
