@@ -3,7 +3,10 @@
 
 mod common;
 
-use common::{Scratch, kineto, large_trace, on, sound};
+use common::recording::Recording;
+use common::{Scratch, kineto, large_trace, ledger, on, sound};
+use lineage_core::id::HostNanos;
+use lineage_core::observation::SchedulerSession;
 use serde_json::Value;
 
 fn evidence<'o>(object: &'o Value, name: &str) -> &'o Value {
@@ -47,6 +50,27 @@ fn a_ledger_has_epochs_and_lacks_the_scheduler() {
         "{}",
         ran.out
     );
+}
+
+#[test]
+fn why_a_threads_switches_are_not_known_is_said() {
+    let mut recording = Recording::sound();
+    for tid in [10, 11] {
+        recording.saw(SchedulerSession::Unwatched {
+            tid,
+            why: "perf_event_paranoid is 4\u{1b}[2J".into(),
+            at: HostNanos(20),
+        });
+    }
+    let file = Scratch::new("show-unwatched.jsonl", &ledger(&recording.ended()));
+    let ran = on(&["show"], &file.0);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let said = "of 2 threads whether they were off their processors is not known: perf_event_paranoid is 4";
+    assert!(ran.words().contains(said), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
+    let object = on(&["show", "--json"], &file.0).objects().remove(0);
+    let notes = object["notes"].to_string();
+    assert!(notes.contains("of 2 threads"), "{notes}");
 }
 
 #[test]
