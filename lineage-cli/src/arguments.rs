@@ -335,11 +335,12 @@ pub(crate) struct Convert {
     /// A JSON-lines ledger, a run directory (NAME.lineage), or a folder of several processes'
     pub(crate) from: PathBuf,
 
-    /// What to write, which must not be there; by the end of its name: .jsonl, .lineage, .sqlite
-    /// (one table each for launches, operations, calls, …) or .parquet (a folder with a file each)
+    /// What to write, which must not be there; by the end of its name: .jsonl, .lineage, .sqlite (one table
+    /// each for launches, operations, calls, …)
+    #[cfg_attr(feature = "parquet", doc = "or .parquet (a folder with a file each)")]
     #[cfg_attr(
         not(feature = "parquet"),
-        doc = "which this build cannot write: it is without the feature `parquet`"
+        doc = "and, in a build with `--features parquet`, which this one is not, .parquet"
     )]
     pub(crate) to: PathBuf,
 }
