@@ -40,7 +40,7 @@ pub(super) struct Graphs {
     complete: FxHashSet<u32>,
     /// Graphs with a node that leaves no record, other than one that only orders.
     unseen: FxHashSet<u32>,
-    /// Nodes that leave records, of each graph that was cloned from another.
+    /// Nodes that leave records, of each graph.
     recorded: FxHashMap<u32, FxHashSet<u64>>,
     lost: bool,
 }
@@ -67,9 +67,6 @@ impl Graphs {
                 kind,
             } => {
                 self.node(*graph, *node, *kind);
-                if leaves_record(*kind) {
-                    self.recorded.entry(*graph).or_default().insert(*node);
-                }
                 let clone = Clone {
                     graph: *graph,
                     original_graph: *original_graph,
@@ -105,6 +102,9 @@ impl Graphs {
 
     fn node(&mut self, graph: u32, node: u64, kind: GraphNodeKind) {
         self.kinds.insert(node, kind);
+        if leaves_record(kind) {
+            self.recorded.entry(graph).or_default().insert(node);
+        }
         if !leaves_record(kind) && !only_orders(kind) {
             self.unseen.insert(graph);
         }
@@ -155,12 +155,14 @@ impl Graphs {
         Some(before)
     }
 
-    /// How many nodes of this node's executable graph leave records.
+    /// How many nodes of this node's executable graph leave records: as many as were cloned into it, and
+    /// where it was not told of a clone, as many as are in the graph that it was cloned from.
     pub(super) fn recorded_nodes(&self, node: u64) -> usize {
         let clone = self.clones.get(&node).copied().flatten();
-        clone
-            .and_then(|clone| self.recorded.get(&clone.graph))
-            .map_or(0, FxHashSet::len)
+        let count = |graph: u32| self.recorded.get(&graph).map_or(0, FxHashSet::len);
+        clone.map_or(0, |clone| {
+            count(clone.graph).max(count(clone.original_graph))
+        })
     }
 
     /// Whether every node of this node's graph leaves a record, or only orders others.
