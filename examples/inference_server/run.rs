@@ -32,6 +32,9 @@ const SHUTDOWN: Duration = Duration::from_secs(20);
 /// Records in each thread's ring (4 MiB): enough for a whole run of 500 requests, since on a busy
 /// machine the thread that empties the rings may not run for a while.
 const RING: usize = 1 << 16;
+/// Bytes for each thread's switches, of which tokio's make 10,000 a second here: 0.8 s of them, since
+/// the thread that reads them may not run for a while either.
+const SWITCHES: usize = 256 << 10;
 /// Observations and rows that are kept for the check, roughly 200 bytes each: those of about
 /// 20,000 requests.
 const KEEP: usize = 2_000_000;
@@ -191,7 +194,8 @@ impl<'a> Setting<'a> {
             .keep_in_memory(KEEP);
         if self.options.tier == TierChoice::Explain {
             // When this process's threads were off their processors, and why.
-            builder = builder.tier(Tier::Explain).scheduler(Scheduler::new());
+            let scheduler = Scheduler::new().ring_bytes(SWITCHES);
+            builder = builder.tier(Tier::Explain).scheduler(scheduler);
         }
         builder = if is_run_directory(ledger) {
             builder.sink(lineage_arrow::Writer::new(ledger).replace(true))
