@@ -325,3 +325,14 @@ fn each_verdict_has_a_page() {
     let unknown = run(lineage().args(["explain", "bad-luck"]));
     assert_eq!(unknown.code, Some(2));
 }
+
+/// What only a session of lineage's own collects is not recommended to users of other recorders without
+/// a word.
+#[test]
+fn what_another_recorder_cannot_give_is_not_asked_of_it() {
+    let theirs = kineto("leimao_manual_capture.json.gz");
+    let ran = run(lineage().env("COLUMNS", "200").arg("diagnose").arg(theirs));
+    assert!(ran.out.contains("tier explain"), "{}", ran.out);
+    let said = "no setting of this recorder gives it";
+    assert!(ran.out.contains(said), "{}", ran.out);
+}

@@ -5,6 +5,7 @@ use lineage_core::verdict::VerdictKind;
 use super::draw;
 use super::gather::{Counts, Diagnosis, Sum};
 use crate::arguments::Diagnose;
+use crate::input::Format;
 use crate::terminal::HEADING;
 use crate::text::{
     counted, duration, labelled, notes, printable_path, printable_text, table, thousands, wrap,
@@ -13,6 +14,8 @@ use crate::text::{
 const LABEL: usize = 12;
 /// Kinds of evidence that are listed as missing.
 const SETTLES: usize = 5;
+/// What evidence is marked with that only lineage's own sessions collect.
+const EXPLAIN: &str = "tier explain";
 
 pub(super) fn text(diagnosis: &Diagnosis, arguments: &Diagnose, width: usize) -> String {
     let counts = &diagnosis.counts;
@@ -35,7 +38,7 @@ pub(super) fn text(diagnosis: &Diagnosis, arguments: &Diagnose, width: usize) ->
     out += &labelled(2, "dispatch", LABEL, &dispatch(diagnosis), width);
     out.push('\n');
     out += &verdicts(diagnosis, width);
-    out += &settles(counts, width);
+    out += &settles(counts, diagnosis.format, width);
     for told in &diagnosis.slowest {
         out.push('\n');
         out += &draw::life(told, width);
@@ -187,7 +190,7 @@ fn verdicts(diagnosis: &Diagnosis, width: usize) -> String {
     out
 }
 
-fn settles(counts: &Counts, width: usize) -> String {
+fn settles(counts: &Counts, format: Format, width: usize) -> String {
     let mut all: Vec<(&&str, &Sum)> = counts.by_settle.iter().collect();
     all.sort_by_key(|(what, sum)| (std::cmp::Reverse(sum.ns), **what));
     let mut out = String::new();
@@ -195,6 +198,12 @@ fn settles(counts: &Counts, width: usize) -> String {
         let label = if number == 0 { "would settle" } else { "" };
         let text = format!("{what}: concerns {}", duration(sum.ns));
         out += &labelled(2, label, LABEL, &text, width);
+    }
+    let asks_for_explain = counts.by_settle.keys().any(|what| what.contains(EXPLAIN));
+    if asks_for_explain && format != Format::Ledger {
+        let text =
+            "the tier explain is of lineage's own recordings: no setting of this recorder gives it";
+        out += &labelled(2, "", LABEL, text, width);
     }
     out
 }
