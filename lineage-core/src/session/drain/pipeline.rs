@@ -19,8 +19,8 @@ use crate::totals::Totals;
 /// Observations that are handed on before the rings are read again.
 const ROUND: usize = 1024;
 
-/// Observations that may wait for the correlator, about 200 bytes each. While more do, rings are
-/// left alone, and count what they cannot hold.
+/// Observations that may wait for the correlator, about 200 bytes each. While more do, rings and
+/// sources are left alone, and count what they cannot hold.
 const BACKLOG: usize = 1 << 18;
 
 struct Sources {
@@ -154,9 +154,18 @@ impl Pipeline {
     }
 
     /// Takes what the rings and then what the sources hold: a flush that the device's source reports
-    /// comes after all that the rings held when it returned.
+    /// comes after all that the rings held when it returned. So where there is no room for what the
+    /// rings hold, the sources are not asked either.
     fn take_in(&mut self) {
-        self.take_in_rings();
+        if self.backlog.len() < BACKLOG {
+            self.take_in_sources();
+        }
+        self.note_counter(&hot::AFTER_SHUTDOWN, DropSite::AfterShutdown);
+        self.note_counter(&hot::NOT_DECLARED, DropSite::Declare);
+    }
+
+    fn take_in_sources(&mut self) {
+        self.rings.drain(&mut self.backlog);
         let Self {
             sources,
             rings,
@@ -173,8 +182,6 @@ impl Pipeline {
                 }
             });
         }
-        self.note_counter(&hot::AFTER_SHUTDOWN, DropSite::AfterShutdown);
-        self.note_counter(&hot::NOT_DECLARED, DropSite::Declare);
     }
 
     /// Asks the sources for their complete buffers.
@@ -190,7 +197,8 @@ impl Pipeline {
     pub(super) fn stop(&mut self, within: Duration) {
         self.collect();
         if let Some(mut source) = self.sources.device.take() {
-            self.take_in_rings();
+            // Whatever waits: its last flush comes after them.
+            self.rings.drain(&mut self.backlog);
             source.stop(within, &mut |observation| {
                 self.backlog.push_back(observation)
             });
@@ -378,5 +386,58 @@ impl Memory {
         self.not_kept += keep(self.room, &mut self.observations, observations)
             + keep(self.room, &mut self.rows, rows)
             + keep(self.room, &mut self.faults, faults);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{NoEvidence, SourceContext};
+
+    const MARK: DropSite = DropSite::Undecodable;
+
+    fn dropped(site: DropSite) -> Observation {
+        Observation::live(Dropped {
+            site,
+            count: 1,
+            at: HostNanos(1),
+        })
+    }
+
+    /// Reports one thing whenever it is asked.
+    struct Source;
+
+    impl EvidenceSource for Source {
+        fn start(&mut self, _: SourceContext) -> Result<(), NoEvidence> {
+            Ok(())
+        }
+
+        fn drain(&mut self, out: &mut dyn FnMut(Observation)) {
+            out(dropped(MARK));
+        }
+
+        fn flush(&mut self) {}
+
+        fn stop(&mut self, _: Duration, out: &mut dyn FnMut(Observation)) {
+            out(dropped(MARK));
+        }
+    }
+
+    /// Else what it reports of a flush would come before records of the same time that wait in rings.
+    #[test]
+    fn a_source_is_not_asked_while_rings_have_to_wait() {
+        let builder = LineageBuilder::default().device(Source);
+        let mut pipeline = Pipeline::new(builder, Uuid::nil(), u32::MAX);
+        let waiting = std::iter::repeat_with(|| dropped(DropSite::Sink)).take(BACKLOG);
+        pipeline.backlog.extend(waiting);
+        pipeline.take_in();
+        assert!(pipeline.backlog.iter().all(|of| !is_mark(of)));
+        pipeline.hand_on(1);
+        pipeline.take_in();
+        assert_eq!(pipeline.backlog.iter().filter(|of| is_mark(of)).count(), 1);
+    }
+
+    fn is_mark(of: &Observation) -> bool {
+        matches!(of.event, Event::Dropped(Dropped { site: MARK, .. }))
     }
 }
