@@ -80,7 +80,10 @@ impl Recorded {
             Event::Declared(declared) => Some(declared),
             _ => None,
         });
-        declared.collect()
+        let mut declared: Vec<&Declared> = declared.collect();
+        // Each thread has a ring of its own: they are not read in the order of time.
+        declared.sort_by_key(|declared| declared.at);
+        declared
     }
 
     pub fn declaration(&self, epoch: LaunchEpoch) -> &Declared {
