@@ -16,6 +16,8 @@ type Launch = (ProcessOrdinal, u32);
 #[derive(Debug)]
 pub struct InferredTemplates<'a> {
     captures: &'a [Capture],
+    /// What each replay comes from, in their order.
+    matches: Vec<TemplateMatch>,
     /// So many of them, the first, are of other recordings.
     of_others: usize,
     /// The capture of each replay that exactly one capture explains.
@@ -27,19 +29,29 @@ pub struct InferredTemplates<'a> {
 impl<'a> InferredTemplates<'a> {
     /// Holds replays against captures ([`match_templates`]).
     pub fn new(captures: &'a [Capture], replays: &[Replay]) -> Self {
-        let matches = replays.iter().zip(match_templates(captures, replays));
-        let by_order = matches.filter_map(|(replay, template)| match template {
-            TemplateMatch::ByCaptureOrder { capture } => {
-                Some(((replay.process, replay.correlation), capture))
-            }
-            _ => None,
-        });
+        let matches = match_templates(captures, replays);
+        let by_order = replays
+            .iter()
+            .zip(&matches)
+            .filter_map(|(replay, template)| match template {
+                TemplateMatch::ByCaptureOrder { capture } => {
+                    Some(((replay.process, replay.correlation), *capture))
+                }
+                _ => None,
+            })
+            .collect();
         Self {
             captures,
+            matches,
             of_others: 0,
-            by_order: by_order.collect(),
+            by_order,
             captured_under: FxHashMap::default(),
         }
+    }
+
+    /// What each replay comes from, in their order.
+    pub fn matches(&self) -> &[TemplateMatch] {
+        &self.matches
     }
 
     /// So many captures, the first, are of other recordings than the rows: calls that have the numbers of

@@ -12,7 +12,6 @@ use lineage_core::observation::{Event, Observation};
 use lineage_core::row::{Binding, LooseFault, Row};
 use lineage_import::{
     Capture, CollectError, Holdings, InferredTemplates, Replay, Slice, TemplateMatch,
-    match_templates,
 };
 use lineage_validator::{Conclusions, Counts, Options, Validation, validate};
 use serde::Serialize;
@@ -84,7 +83,7 @@ pub(super) fn import(
         }
         Ok(())
     })?;
-    let replays = Replays::of(captures, &replays, inferred);
+    let replays = Replays::of(&replays, templates.matches(), inferred);
     let mut whole = whole.unwrap_or_else(|| validate(&[], None, options));
     if epochs {
         let each = each.iter_mut().map(|(ordinal, of)| (Some(*ordinal), of));
@@ -209,13 +208,13 @@ pub(crate) struct Replays {
 
 impl Replays {
     /// `inferred` is in how many rows a template was put.
-    fn of(captures: &[Capture], replays: &[Replay], inferred: u64) -> Self {
+    fn of(replays: &[Replay], matches: &[TemplateMatch], inferred: u64) -> Self {
         let mut counts = Self {
             by_capture_order: inferred,
             ..Self::default()
         };
         let mut explained = 0;
-        for (replay, template) in replays.iter().zip(match_templates(captures, replays)) {
+        for (replay, template) in replays.iter().zip(matches) {
             let kernels = replay.kernels.len() as u64;
             counts.launches += 1;
             counts.kernels += kernels;
