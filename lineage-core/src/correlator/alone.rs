@@ -72,7 +72,7 @@ impl Session {
             (false, false) if due == OperationsDue::MaybeCaptured => Why::MaybeCaptured,
             (false, false) => Why::NotApplicable,
         };
-        self.give_call(slot, speaker, joined, faults, no_operation, context);
+        self.give_call(slot, speaker, &joined, faults, no_operation, context);
         self.keep(slot, Kept::Lost, context);
         if let Some(parent) = self
             .calls
@@ -96,7 +96,7 @@ impl Session {
         &mut self,
         slot: u32,
         speaker: u32,
-        joined: Joined,
+        joined: &Joined,
         mut faults: FaultSet,
         no_operation: Why,
         context: &mut Context<'_>,
@@ -107,7 +107,7 @@ impl Session {
             faults.add(FaultCode::W04);
         }
         let epsilon_ns = context.limits.epsilon_ns;
-        let graph = self.graph_of(slot, None, &joined, &mut faults, epsilon_ns);
+        let graph = self.graph_of(slot, None, joined, &mut faults, epsilon_ns);
         let parts = Parts {
             process: context.process,
             session: self.number,
@@ -122,8 +122,8 @@ impl Session {
             epsilon_ns: context.limits.epsilon_ns,
             imported: self.imported,
         };
-        let (row, joined, faults) = build(parts, None);
-        let mut effect = Effect::of(&joined, faults, row.graph.as_ref());
+        let (row, faults) = build(&parts, None);
+        let mut effect = Effect::of(joined, faults, row.graph.as_ref());
         effect.after_recording = no_operation == Why::Pending;
         context.out.row(row, effect, superseded);
         self.calls.get_mut(slot).without = Some(effect);
@@ -145,7 +145,7 @@ impl Session {
                 joined = unattributed(Unattributed::NoEpochEvidence);
             }
             let (faults, none_due) = (FaultSet::default(), Why::NotApplicable);
-            self.give_call(slot, speaker, joined, faults, none_due, context);
+            self.give_call(slot, speaker, &joined, faults, none_due, context);
             self.count(slot, context);
         } else {
             self.changed(slot, context);
@@ -251,7 +251,7 @@ impl Session {
                 supersedes.is_some(),
                 context,
             );
-            let (row, joined, faults) = build(parts, Some(operation.clone()));
+            let (row, faults) = build(&parts, Some(operation.clone()));
             let effect = Effect::of(&joined, faults, row.graph.as_ref());
             context.out.row(row, effect, supersedes);
             self.calls.get_mut(slot).orphaned.push((operation, effect));
@@ -289,21 +289,21 @@ impl Session {
         (joined, faults, no_call)
     }
 
-    pub(super) fn callless_parts(
+    pub(super) fn callless_parts<'a>(
         &self,
-        joined: &Joined,
+        joined: &'a Joined,
         graph: Option<RowGraph>,
         faults: FaultSet,
         no_call: Why,
         supersedes: bool,
         context: &Context<'_>,
-    ) -> Parts<'static> {
+    ) -> Parts<'a> {
         Parts {
             process: context.process,
             session: self.number,
             correlation: UnwrappedCorrelationId(0),
             evidence: CallEvidence::default(),
-            joined: joined.clone(),
+            joined,
             graph,
             faults,
             supersedes,
@@ -320,7 +320,7 @@ impl Session {
         let mut faults = FaultSet::default();
         let graph = self.graph_by_node(&operation, &mut faults);
         let parts = self.callless_parts(&joined, graph, faults, Why::NotApplicable, false, context);
-        let (row, joined, faults) = build(parts, Some(operation));
+        let (row, faults) = build(&parts, Some(operation));
         let effect = Effect::of(&joined, faults, row.graph.as_ref());
         context.out.row(row, effect, None);
     }
@@ -341,7 +341,7 @@ impl Session {
         }
         let graph = self.graph_by_node(&operation, &mut faults);
         let parts = self.callless_parts(&joined, graph, faults, no_call, false, context);
-        let (row, joined, faults) = build(parts, Some(operation));
+        let (row, faults) = build(&parts, Some(operation));
         let effect = Effect::of(&joined, faults, row.graph.as_ref());
         context.out.row(row, effect, None);
     }

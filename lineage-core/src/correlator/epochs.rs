@@ -184,11 +184,12 @@ impl Epochs {
     /// Whether anything ever said that it exists: its declaration, a link or a step. Of one whose
     /// declaration is not held any more the versions are not known.
     pub(super) fn was_declared(&self, epoch: LaunchEpoch) -> bool {
-        let held = self
-            .get(epoch)
-            .filter(|state| state.declared.is_some() && state.newest_version > 0);
-        self.known.contains(epoch.id.get())
-            && held.is_none_or(|state| epoch.version.get() <= state.newest_version)
+        match self.get(epoch) {
+            Some(state) if state.declared.is_some() && state.newest_version > 0 => {
+                epoch.version.get() <= state.newest_version
+            }
+            _ => self.known.contains(epoch.id.get()),
+        }
     }
 
     /// When the first epoch was declared, as far as it is known.

@@ -7,7 +7,7 @@
 
 use super::calls::is_internal;
 use super::emit::FaultSet;
-use super::epochs::{Epochs, Reach};
+use super::epochs::{EpochState, Epochs, Reach};
 use super::rows::unattributed;
 use super::threads::{Containment, SeenScope, ThreadState, Threads};
 use crate::evidence::{Evidence, Rule, TimeSource, Why};
@@ -118,7 +118,9 @@ pub(super) fn join(evidence: &CallEvidence<'_>, known: &Known<'_>) -> (Joined, M
     let observed = [external, other, callback];
     let observed = observed.into_iter().flatten().filter_map(|of| of.epoch());
     let undeclared = |epoch: LaunchEpoch| !known.epochs.was_declared(epoch);
-    if known.host_evidence && observed.chain(epoch).any(undeclared) {
+    // Mostly all of them name the same one.
+    let mut others = observed.filter(|&named| Some(named) != epoch);
+    if known.host_evidence && (epoch.is_some_and(undeclared) || others.any(undeclared)) {
         missing.host = true;
         if !known.gaps {
             faults.add(FaultCode::W05);
@@ -131,8 +133,8 @@ pub(super) fn join(evidence: &CallEvidence<'_>, known: &Known<'_>) -> (Joined, M
         faults.add(FaultCode::W02);
     }
 
-    let reachable = epoch.and_then(|epoch| reach(epoch, evidence, &place, scope, known));
     let state = epoch.and_then(|epoch| known.epochs.get(epoch));
+    let reachable = epoch.and_then(|epoch| reach(epoch, state, evidence, &place, scope, known));
     let declared = state.and_then(|state| state.declared());
     if epoch.is_some() && (declared.is_none() || reachable == Some(false)) {
         missing.host = true;
@@ -304,6 +306,7 @@ fn no_epoch(
 
 fn reach(
     epoch: LaunchEpoch,
+    state: Option<&EpochState>,
     evidence: &CallEvidence<'_>,
     place: &Place<'_>,
     scope: Option<SeenScope>,
@@ -317,7 +320,6 @@ fn reach(
     if polled_here {
         return Some(true);
     }
-    let state = known.epochs.get(epoch);
     let declared = state.and_then(|state| state.declared());
     // Where it came to was dropped when all else of it was decided.
     let forgotten = declared.is_none() && known.epochs.was_declared(epoch);

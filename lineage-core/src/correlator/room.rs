@@ -131,10 +131,10 @@ impl Session {
             faults.add(FaultCode::L07);
             let is_call = self.calls.get(slot).is_call();
             if waiting.is_empty() && self.calls.get(slot).pending {
-                self.give_call(slot, speaker, joined, faults, Why::Dropped, context);
+                self.give_call(slot, speaker, &joined, faults, Why::Dropped, context);
             } else if is_call {
                 for waiting in waiting {
-                    self.give_one(slot, speaker, joined.clone(), waiting, faults, context);
+                    self.give_one(slot, speaker, &joined, waiting, faults, context);
                 }
             } else {
                 let bound = unjoined(Binding::Lost);
@@ -161,7 +161,7 @@ impl Session {
                         supersedes.is_some(),
                         context,
                     );
-                    let (row, joined, faults) = build(parts, Some(operation));
+                    let (row, faults) = build(&parts, Some(operation));
                     let effect = Effect::of(&joined, faults, row.graph.as_ref());
                     context.out.row(row, effect, supersedes);
                 }

@@ -17,7 +17,7 @@ pub(super) struct Parts<'a> {
     pub(super) session: u32,
     pub(super) correlation: UnwrappedCorrelationId,
     pub(super) evidence: CallEvidence<'a>,
-    pub(super) joined: Joined,
+    pub(super) joined: &'a Joined,
     /// The replay that it is of.
     pub(super) graph: Option<RowGraph>,
     /// Faults found outside of the join.
@@ -55,15 +55,10 @@ pub(super) fn unattributed(why: Unattributed) -> Joined {
 }
 
 /// The row, and all of its faults.
-pub(super) fn build(parts: Parts<'_>, operation: Option<Operation>) -> (Row, Joined, FaultSet) {
-    let call = row_call(&parts);
-    let stages = stages(&parts, operation.as_ref());
-    let mut faults = parts.faults;
-    for &code in FaultCode::ALL {
-        if parts.joined.faults.has(code) {
-            faults.add(code);
-        }
-    }
+pub(super) fn build(parts: &Parts<'_>, operation: Option<Operation>) -> (Row, FaultSet) {
+    let call = row_call(parts);
+    let stages = stages(parts, operation.as_ref());
+    let mut faults = parts.faults.with(parts.joined.faults);
     if let Some(operation) = &operation {
         if operation.start.is_none() || operation.end.is_none() {
             faults.add(FaultCode::L08);
@@ -88,7 +83,7 @@ pub(super) fn build(parts: Parts<'_>, operation: Option<Operation>) -> (Row, Joi
         after_retirement: parts.joined.after_retirement,
         supersedes: parts.supersedes,
     };
-    (row, parts.joined, faults)
+    (row, faults)
 }
 
 fn row_call(parts: &Parts<'_>) -> Option<RowCall> {

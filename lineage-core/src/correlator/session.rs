@@ -361,13 +361,13 @@ impl Session {
             Some(at) => {
                 let key = self.ids.place(operation.correlation, at.0);
                 let slot = self.entry_of_record(key, context);
-                self.add_operation(slot, operation.clone(), false, context);
+                self.add_operation(slot, operation, false, context);
             }
             None => {
-                if let Some(operation) = self.place_timeless(operation.clone(), context) {
+                if !self.place_timeless(operation, context) {
                     self.unplaced
                         .operations
-                        .push_back((operation, self.lanes.flushes()));
+                        .push_back((operation.clone(), self.lanes.flushes()));
                     if self.unplaced.operations.len() > context.limits.unplaced
                         && let Some((oldest, _)) = self.unplaced.operations.pop_front()
                     {
@@ -430,38 +430,33 @@ impl Session {
 
     pub(super) fn retry_timeless(&mut self, context: &mut Context<'_>) {
         for (operation, since) in std::mem::take(&mut self.unplaced.operations) {
-            if let Some(operation) = self.place_timeless(operation, context) {
+            if !self.place_timeless(&operation, context) {
                 self.unplaced.operations.push_back((operation, since));
             }
         }
     }
 
-    /// Joins an operation without times if exactly one call can have had it; gives it back if none
-    /// can.
-    fn place_timeless(
-        &mut self,
-        operation: Operation,
-        context: &mut Context<'_>,
-    ) -> Option<Operation> {
+    /// Joins an operation without times if exactly one call can have had it; `false` if none can.
+    fn place_timeless(&mut self, operation: &Operation, context: &mut Context<'_>) -> bool {
         let candidates = self
             .calls
             .candidates(operation.correlation, self.ids.newest());
         let Some(&slot) = candidates.first() else {
-            return Some(operation);
+            return false;
         };
         self.add_operation(slot, operation, candidates.len() > 1, context);
-        None
+        true
     }
 
     fn add_operation(
         &mut self,
         slot: u32,
-        operation: Operation,
+        operation: &Operation,
         ambiguous: bool,
         context: &mut Context<'_>,
     ) {
         let entry = self.calls.get_mut(slot);
-        if !entry.is_new(&operation) {
+        if !entry.is_new(operation) {
             context.out.totals.duplicates += 1;
             return;
         }
@@ -472,7 +467,7 @@ impl Session {
         let had = entry.operations_given as usize + entry.waiting.len();
         let ambiguous = ambiguous || had >= entry.room();
         entry.waiting.push(Waiting {
-            operation,
+            operation: operation.clone(),
             supersedes: None,
             ambiguous,
         });

@@ -20,7 +20,7 @@ use super::rows::{Parts, build};
 use super::session::{Context, Session};
 use crate::evidence::Why;
 use crate::fault::FaultCode;
-use crate::id::Attribution;
+use crate::id::{Attribution, PackedEpoch};
 use crate::observation::OperationsDue;
 use crate::row::Binding;
 
@@ -128,20 +128,15 @@ impl Session {
         let parent = parent
             .filter(|&parent| parent != slot)
             .map(|parent| self.calls.get(parent));
-        let mut externals = [
-            speaking.external,
-            speaking.other_external,
-            entry.external,
-            parent.and_then(|parent| parent.external),
-        ]
-        .into_iter()
-        .flatten();
-        let external = externals.next();
+        let of_parent = parent.and_then(|parent| parent.external);
+        let (own, second, of_entry) = (speaking.external, speaking.other_external, entry.external);
+        let external = own.or(second).or(of_entry).or(of_parent);
+        let other = |named: Option<PackedEpoch>| named.filter(|_| named != external);
         CallEvidence {
             call: speaking.host.as_ref(),
             api: speaking.api().or(entry.api()),
             external,
-            other_external: externals.find(|&other| Some(other) != external),
+            other_external: other(second).or(other(of_entry)).or(other(of_parent)),
             containment: speaking.containment,
             external_expected: self.external_seen,
             call_expected: self.call_expected(),
@@ -184,7 +179,7 @@ impl Session {
             faults.add(FaultCode::W04);
         }
         for waiting in waiting {
-            self.give_one(slot, speaker, joined.clone(), waiting, faults, context);
+            self.give_one(slot, speaker, &joined, waiting, faults, context);
         }
         self.satisfy_nested(slot, context);
         self.settle(slot, context);
@@ -203,7 +198,7 @@ impl Session {
         &mut self,
         slot: u32,
         speaker: u32,
-        joined: Joined,
+        joined: &Joined,
         waiting: Waiting,
         mut faults: FaultSet,
         context: &mut Context<'_>,
@@ -220,7 +215,7 @@ impl Session {
         let entry = self.calls.get_mut(slot);
         entry.operations_given = entry.operations_given.saturating_add(1);
         let epsilon_ns = context.limits.epsilon_ns;
-        let graph = self.graph_of(slot, Some(&operation), &joined, &mut faults, epsilon_ns);
+        let graph = self.graph_of(slot, Some(&operation), joined, &mut faults, epsilon_ns);
         let entry = self.calls.get(slot);
         // A call one wrap earlier that is retained too could as well be meant.
         if let (Some(earlier), Some(start), Some(enter)) = (
@@ -249,11 +244,11 @@ impl Session {
             epsilon_ns: context.limits.epsilon_ns,
             imported: self.imported,
         };
-        let (row, joined, faults) = build(parts, Some(operation));
+        let (row, faults) = build(&parts, Some(operation));
         if let (Binding::Bound(epoch), None) = (joined.binding, joined.sources.callback) {
             context.launched(epoch);
         }
-        let effect = Effect::of(&joined, faults, row.graph.as_ref());
+        let effect = Effect::of(joined, faults, row.graph.as_ref());
         context.out.row(row, effect, superseded);
     }
 
