@@ -38,6 +38,8 @@
 
 #[cfg(all(target_os = "linux", feature = "record"))]
 mod decode;
+#[cfg(all(target_os = "linux", feature = "record"))]
+mod driver;
 pub mod graph;
 #[cfg(not(all(target_os = "linux", feature = "record")))]
 mod inert;

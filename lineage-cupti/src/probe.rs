@@ -7,7 +7,7 @@
 pub enum Driver {
     /// Drivers are only looked for on Linux, and where recording is compiled in.
     NotSupported,
-    /// The loader finds neither `libcuda.so` nor `libcuda.so.1`, or what it finds is no driver.
+    /// The loader finds neither `libcuda.so.1` nor `libcuda.so`, or what it finds is no driver.
     Absent,
     /// `cuInit` failed.
     Failed {
@@ -79,16 +79,10 @@ const fn ask() -> Driver {
 fn ask() -> Driver {
     use std::ffi::{c_int, c_uint};
 
-    use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
-
     type Init = unsafe extern "C" fn(c_uint) -> c_uint;
     type Number = unsafe extern "C" fn(*mut c_int) -> c_uint;
 
-    let open = |name: &str| {
-        // SAFETY: loading the driver's library is what every CUDA program does.
-        unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.ok()
-    };
-    let Some(library) = open("libcuda.so").or_else(|| open("libcuda.so.1")) else {
+    let Some(library) = crate::driver::load() else {
         return Driver::Absent;
     };
     let number = |symbol: &[u8]| {
@@ -104,7 +98,7 @@ fn ask() -> Driver {
     // SAFETY: `cuInit` has this signature in every libcuda, and may be called at any time.
     let init = unsafe { library.get::<Init>(b"cuInit\0").map(|init| init(0)) };
     let version = DriverVersion(number(b"cuDriverGetVersion\0").unwrap_or(0));
-    let answer = match init {
+    match init {
         Ok(0) => {
             let count = number(b"cuDeviceGetCount\0").unwrap_or(0);
             let devices = (0..count.min(1024)).map(|ordinal| device_name(&library, ordinal));
@@ -115,10 +109,7 @@ fn ask() -> Driver {
         }
         Ok(code) => Driver::Failed { code, version },
         Err(_) => Driver::Absent,
-    };
-    // Never unloaded: the application may be using it.
-    std::mem::forget(library);
-    answer
+    }
 }
 
 /// The name of a device; its ordinal where the driver gives none.

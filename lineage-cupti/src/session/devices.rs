@@ -6,7 +6,6 @@
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
-use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use lineage_core::observation::{DeviceDescribed, Tenancy};
 
 /// `CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT`: kernels may not run for long, as where a screen hangs on
@@ -20,8 +19,6 @@ const ASYNC_ENGINE_COUNT: u32 = 40;
 const MPS_ENABLED: u32 = 133;
 /// `CU_COMPUTEMODE_EXCLUSIVE_PROCESS`: one process at a time.
 const EXCLUSIVE_PROCESS: c_int = 3;
-/// `RTLD_NOLOAD` of glibc and musl.
-const RTLD_NOLOAD: c_int = 4;
 
 /// `cuDeviceGetCount`.
 type GetCount = unsafe extern "C" fn(*mut c_int) -> u32;
@@ -44,12 +41,7 @@ impl Driver {
         if let Some(found) = FOUND.get() {
             return Some(found);
         }
-        let flags = RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD;
-        let open = |name: &str| {
-            // SAFETY: a library that is loaded already runs nothing when it is found again.
-            unsafe { Library::open(Some(name), flags) }.ok()
-        };
-        let library = open("libcuda.so.1").or_else(|| open("libcuda.so"))?;
+        let library = crate::driver::loaded()?;
         // SAFETY: in every libcuda these names have these signatures (`cuda.h`).
         let found = unsafe {
             Self {
@@ -60,8 +52,6 @@ impl Driver {
                     .ok()?,
             }
         };
-        // Never unloaded: the application is using it.
-        std::mem::forget(library);
         Some(FOUND.get_or_init(|| found))
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use lineage_core::observation::{EdgeKind, GraphChange, GraphEdge};
 
 use super::{Handle, Ids, state, tell};
@@ -42,17 +41,13 @@ impl Function {
         }
     }
 
-    /// The driver's function, looked up once it is loaded.
+    /// The driver's function, looked up once it is loaded: whoever has a graph has loaded it.
     fn get() -> Option<Self> {
         static FOUND: OnceLock<Function> = OnceLock::new();
         if let Some(found) = FOUND.get() {
             return Some(*found);
         }
-        let open = |name: &str| {
-            // SAFETY: whoever has a graph has loaded the driver; this finds it again.
-            unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.ok()
-        };
-        let library = open("libcuda.so").or_else(|| open("libcuda.so.1"))?;
+        let library = crate::driver::loaded()?;
         // SAFETY: in every libcuda these names have these signatures (`cuda.h`, CUDA 12.3 and 10.0).
         let found = unsafe {
             match library.get::<GetEdges2>(b"cuGraphGetEdges_v2\0") {
@@ -63,8 +58,6 @@ impl Function {
                     .map(|function| Self::WithoutKinds(*function)),
             }
         };
-        // Never unloaded: the application is using it.
-        std::mem::forget(library);
         found.map(|found| *FOUND.get_or_init(|| found))
     }
 
