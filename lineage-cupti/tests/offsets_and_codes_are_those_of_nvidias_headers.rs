@@ -14,6 +14,8 @@ use lineage_cupti::work::{self, Extent, LaunchFunction, Work};
 mod common;
 #[path = "headers/graphs.rs"]
 mod graphs;
+#[path = "headers/roles.rs"]
+mod roles;
 
 /// The include folders, separated by `:`.
 fn headers(variable: &str) -> Option<Vec<PathBuf>> {
@@ -702,12 +704,14 @@ fn orders_work(name: &str) -> bool {
         "cuCtxWaitEvent",
         "cuGreenCtxWaitEvent",
         "cuWaitExternal",
+        "cuGraphicsMap",
     ];
     let marks = [
         "cuEventRecord",
         "cuCtxRecordEvent",
         "cuGreenCtxRecordEvent",
         "cuSignalExternal",
+        "cuGraphicsUnmap",
     ];
     let memory = [
         "cuMemAlloc",
@@ -716,6 +720,7 @@ fn orders_work(name: &str) -> bool {
         "cuMemHostRegister",
         "cuMemPrefetch",
         "cuMemDiscard",
+        "cuMemBatchDecompress",
     ];
     let streams = [
         "cuStreamWrite",
@@ -768,6 +773,7 @@ fn compare_ids(variable: &str, domain: ApiDomain, header: &str, prefix: &str, al
     let theirs = entries(&folders, header, prefix);
     let end = theirs["SIZE"];
     let ours = work::functions(domain);
+    roles::compare(&theirs, domain);
     for LaunchFunction { cbid, name, .. } in ours {
         if all || *cbid < end {
             assert_eq!(theirs.get(*name), Some(cbid), "{name}");

@@ -70,8 +70,8 @@ partials! {
     PooledAllocation "an allocation in stream order, which may wait for another stream", "reading that the pool's reuse by internal dependencies is off";
     /// A prefetch, an upload, an attachment.
     HiddenWork "work that leaves no record, as a prefetch", "nothing that is recorded today";
-    /// A context of parts of a device.
-    GreenContext "green contexts", "nothing that is recorded today";
+    /// A context of parts of a device, or an event of a whole context.
+    GreenContext "green contexts, or events of whole contexts", "nothing that is recorded today";
     /// A function that is not known.
     UnknownFunction "a call of a function that is not known", "the function's name";
     /// An operation without its time.

@@ -3,10 +3,14 @@
 //! The ORDER set: everything that can hold work back beside the work before it. A function that is
 //! not known here may be of it, so it makes what follows partial; the functions that are known to
 //! order nothing are named, too.
+//!
+//! A recorder chooses what it records by ids (`lineage_cupti::order` and `work`); a test there holds both to
+//! the same set, for every function that NVIDIA's headers name.
 
 /// What a call does to the order of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
+#[non_exhaustive]
+pub enum Role {
     /// Asks for work whose place in its stream is by the order of calls.
     Work,
     /// A launch whose attributes may loosen that order (`cuLaunchKernelEx`).
@@ -19,17 +23,19 @@ pub(crate) enum Role {
     EventRecord,
     /// A thread waits for a stream, an event, a context or a device.
     HostWait,
-    /// Waits for or writes a value in memory, or an external semaphore.
+    /// Waits for or writes a value in memory, or an external semaphore; or has resources of a graphics
+    /// interface, which orders the two sides' work.
     Semaphore,
     /// Puts a function of the host's into a stream.
     HostFunction,
     /// Allocates or frees in the order of a stream.
     PooledAllocation,
-    /// Uploads a graph, prefetches memory, attaches it to a stream.
+    /// Uploads a graph, prefetches or decompresses memory, attaches it to a stream.
     HiddenWork,
     /// Allocates or frees at once.
     Allocation,
-    /// Parts of a device, whose streams are ordered by rules of their own.
+    /// Parts of a device, whose streams are ordered by rules of their own; and events of all of a
+    /// context's streams at once (`cuCtxRecordEvent`, `cuCtxWaitEvent`).
     GreenContext,
     /// Orders nothing.
     Neutral,
@@ -39,7 +45,7 @@ pub(crate) enum Role {
 
 impl Role {
     /// The role of the function of this name, in CUDA's or HIP's interface.
-    pub(crate) fn of(name: Option<&str>) -> Self {
+    pub fn of(name: Option<&str>) -> Self {
         let Some(name) = name else {
             return Self::Unknown;
         };
@@ -62,7 +68,10 @@ impl Role {
 fn of_rest(rest: &str) -> Role {
     let has = |part: &str| rest.contains(part);
     let begins = |parts: &[&str]| parts.iter().any(|part| rest.starts_with(part));
-    if has("GreenCtx") || has("DevSm") {
+    if has("GreenCtx")
+        || has("DevSm")
+        || begins(&["ExecutionCtx", "CtxRecordEvent", "CtxWaitEvent"])
+    {
         return Role::GreenContext;
     }
     if begins(&["GraphLaunch"]) {
@@ -71,6 +80,7 @@ fn of_rest(rest: &str) -> Role {
     if begins(&[
         "GraphUpload",
         "MemPrefetch",
+        "MemBatchDecompress",
         "StreamAttachMem",
         "MemDiscard",
     ]) {
@@ -91,9 +101,15 @@ fn of_rest(rest: &str) -> Role {
     if begins(&["EventRecord"]) {
         return Role::EventRecord;
     }
-    if begins(&["StreamWaitValue", "StreamWriteValue", "StreamBatchMemOp"])
-        || has("ExternalSemaphores")
-    {
+    if begins(&[
+        "StreamWaitValue",
+        "StreamWriteValue",
+        "StreamBatchMemOp",
+        "SignalExternalSemaphores",
+        "WaitExternalSemaphores",
+        "GraphicsMapResources",
+        "GraphicsUnmapResources",
+    ]) {
         return Role::Semaphore;
     }
     if has("Synchronize") {
@@ -236,13 +252,17 @@ mod tests {
             ("cudaMemPrefetchAsync", Role::HiddenWork),
             ("cuGraphUpload", Role::HiddenWork),
             ("cuGreenCtxCreate", Role::GreenContext),
+            ("cuCtxWaitEvent", Role::GreenContext),
+            ("cudaExecutionCtxRecordEvent_v13010", Role::GreenContext),
             ("cudaGetDevice", Role::Neutral),
             ("cuModuleLoadData", Role::Neutral),
             ("cudaStreamCreateWithFlags", Role::Neutral),
             ("cudaEventQuery", Role::Neutral),
             ("cuGraphInstantiateWithFlags", Role::Neutral),
+            ("cuGraphAddExternalSemaphoresWaitNode", Role::Neutral),
             ("cudaStreamIsCapturing_v10000", Role::Neutral),
-            ("cuMemBatchDecompressAsync", Role::Unknown),
+            ("cuMemBatchDecompressAsync", Role::HiddenWork),
+            ("cudaGraphicsMapResources_v3020", Role::Semaphore),
             ("cuStreamSomethingNew", Role::Unknown),
             ("INVALID", Role::Unknown),
         ] {

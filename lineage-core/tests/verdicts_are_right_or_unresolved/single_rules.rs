@@ -379,6 +379,7 @@ fn what_leaves_no_record_makes_what_follows_partial() {
         ("cuLaunchHostFunc", Partial::HostFunction),
         ("cuMemPrefetchAsync", Partial::HiddenWork),
         ("cuGreenCtxStreamCreate", Partial::GreenContext),
+        ("cuCtxWaitEvent", Partial::GreenContext),
         ("cuSomethingNew", Partial::UnknownFunction),
     ] {
         let of = judged(

@@ -39,11 +39,12 @@ pub enum Orders {
     Synchronize,
     /// A stream waits for a value in memory, or writes one.
     Value,
-    /// A stream waits for an external semaphore, or signals one.
+    /// A stream waits for an external semaphore, or signals one; or it gets resources from a graphics
+    /// interface, or gives them back.
     Semaphore,
     /// A graph is uploaded.
     Upload,
-    /// Memory is moved ahead of its use, attached or discarded.
+    /// Memory is moved ahead of its use, attached, discarded or decompressed: work that is not recorded.
     Prefetch,
     /// Memory is allocated or freed: in stream order, or by a call that may wait for the device.
     Allocation,
