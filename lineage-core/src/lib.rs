@@ -68,6 +68,7 @@ pub mod hook;
 #[cfg_attr(not(feature = "record"), path = "hot/off.rs")]
 mod hot;
 pub mod id;
+mod interval;
 #[cfg(feature = "jsonl")]
 pub mod ledger;
 pub mod observation;

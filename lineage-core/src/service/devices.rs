@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use super::samples::{Samples, Summary};
 use crate::id::{HostNanos, ProcessOrdinal};
+use crate::interval::{Interval, common, length_ns, union};
 use crate::observation::{Event, Observation};
 use crate::row::Row;
-
-/// An interval, from and to, in nanoseconds.
-type Interval = (u64, u64);
 
 /// What the host did while a device was idle, in nanoseconds of idle time. Each moment counts once,
 /// for the first that holds.
@@ -102,7 +100,7 @@ impl Devices {
     }
 
     fn interval(&mut self, from: Option<HostNanos>, to: Option<HostNanos>) -> Option<Interval> {
-        let (HostNanos(from), HostNanos(to)) = from.zip(to)?;
+        let (from, to) = from.zip(to)?;
         // What ends before it begins is a fault that rows tell.
         if to < from {
             return None;
@@ -151,35 +149,35 @@ impl Devices {
 
     /// The figures of each device.
     pub fn figures(&self) -> Vec<DeviceFigures> {
-        let none = Vec::new();
         let mut of_process: BTreeMap<ProcessOrdinal, [Vec<Interval>; 2]> = BTreeMap::new();
         for &(process, _) in self.busy.keys() {
             of_process.entry(process).or_insert_with(|| {
                 [&self.calls, &self.scopes]
-                    .map(|intervals| union(intervals.get(&process).unwrap_or(&none)))
+                    .map(|intervals| union(intervals.get(&process).cloned().unwrap_or_default(), 0))
             });
         }
         let mut figures = Vec::new();
         for (&(process, device), operations) in &self.busy {
-            let busy = union(operations);
+            let busy = union(operations.clone(), 0);
             let (Some(&(from, _)), Some(&(_, to))) = (busy.first(), busy.last()) else {
                 continue;
             };
             let gaps: Vec<Interval> = busy.windows(2).map(|pair| (pair[0].1, pair[1].0)).collect();
             let mut lengths = Samples::new(gaps.len());
-            gaps.iter().for_each(|gap| lengths.add(gap.1 - gap.0));
-            let idle_ns: u64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
+            gaps.iter().for_each(|gap| lengths.add(gap.1.0 - gap.0.0));
+            let idle_ns = length_ns(&gaps);
             let [calls, scopes] = &of_process[&process];
             let in_calls = common(&gaps, calls);
-            let in_call_ns = length(&in_calls);
+            let in_call_ns = length_ns(&in_calls);
             // What lies in both counts for the call.
-            let in_scope_ns = length(&common(&gaps, scopes)) - length(&common(&in_calls, scopes));
+            let in_scope_ns =
+                length_ns(&common(&gaps, scopes)) - length_ns(&common(&in_calls, scopes));
             figures.push(DeviceFigures {
                 process,
                 device,
                 operations: operations.len() as u64,
-                span_ns: to - from,
-                busy_ns: length(&busy),
+                span_ns: to.0 - from.0,
+                busy_ns: length_ns(&busy),
                 gaps: lengths.summary(),
                 idle: IdleWhile {
                     in_call_ns,
@@ -189,65 +187,5 @@ impl Devices {
             });
         }
         figures
-    }
-}
-
-fn length(intervals: &[Interval]) -> u64 {
-    intervals.iter().map(|(from, to)| to - from).sum()
-}
-
-/// The same moments as intervals in order that do not touch.
-fn union(intervals: &[Interval]) -> Vec<Interval> {
-    let mut ordered = intervals.to_vec();
-    ordered.sort_unstable();
-    let mut union: Vec<Interval> = Vec::new();
-    for (from, to) in ordered {
-        match union.last_mut() {
-            Some((_, end)) if from <= *end => *end = to.max(*end),
-            _ => union.push((from, to)),
-        }
-    }
-    union
-}
-
-/// The moments that are in both; each a list in order, of intervals that do not overlap.
-fn common(these: &[Interval], those: &[Interval]) -> Vec<Interval> {
-    let mut both = Vec::new();
-    let (mut this, mut that) = (0, 0);
-    while let (Some(&(from, to)), Some(&(other_from, other_to))) =
-        (these.get(this), those.get(that))
-    {
-        let (start, end) = (from.max(other_from), to.min(other_to));
-        if start < end {
-            both.push((start, end));
-        }
-        if to <= other_to {
-            this += 1;
-        } else {
-            that += 1;
-        }
-    }
-    both
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_union_joins_what_overlaps_or_touches() {
-        assert_eq!(
-            union(&[(5, 7), (0, 2), (2, 3), (6, 6), (10, 12)]),
-            [(0, 3), (5, 7), (10, 12)]
-        );
-    }
-
-    #[test]
-    fn common_moments_are_in_both() {
-        let (these, those) = ([(0, 10), (20, 30)], [(5, 22), (25, 26), (29, 40)]);
-        let both = [(5, 10), (20, 22), (25, 26), (29, 30)];
-        assert_eq!(common(&these, &those), both);
-        assert_eq!(common(&those, &these), both);
-        assert_eq!(common(&these, &[]), []);
     }
 }

@@ -4,9 +4,9 @@ use rustc_hash::FxHashSet;
 
 use super::life::Doubt;
 use super::path::{Bench, Known, LOOKED_BACK};
-use super::scene::union;
 use super::threads::Stretch;
 use crate::id::HostNanos;
+use crate::interval::{Interval, union};
 
 /// When what an operation had to wait for was at the device.
 #[derive(Debug, Default)]
@@ -43,10 +43,10 @@ impl Bench<'_> {
             return Busy::default();
         };
         let (mut ran, mut perhaps) = (Vec::new(), Vec::new());
-        let add = |to: &mut Vec<Stretch<()>>, begin: HostNanos, end: HostNanos| {
+        let add = |to: &mut Vec<Interval>, begin: HostNanos, end: HostNanos| {
             let (begin, end) = (begin.max(since), end.min(until));
             if begin < end {
-                to.push(stretch(begin, end));
+                to.push((begin, end));
             }
         };
         if dependency.row.is_none() || self.scene.behind_more(number) {
@@ -95,8 +95,8 @@ impl Bench<'_> {
             open.extend(self.scene.behind(row));
         }
         Busy {
-            ran: union(ran, self.floor.map_or(0, |floor| floor.limit_ns)),
-            perhaps: union(perhaps, 0),
+            ran: united(ran, self.floor.map_or(0, |floor| floor.limit_ns)),
+            perhaps: united(perhaps, 0),
             is_cut,
         }
     }
@@ -117,6 +117,11 @@ impl Bench<'_> {
         let to = until.min(start);
         (from < to).then(|| stretch(from, to))
     }
+}
+
+fn united(of: Vec<Interval>, gap_ns: u64) -> Vec<Stretch<()>> {
+    let united = union(of, gap_ns).into_iter();
+    united.map(|(from, to)| stretch(from, to)).collect()
 }
 
 pub(super) const fn stretch(from: HostNanos, to: HostNanos) -> Stretch<()> {

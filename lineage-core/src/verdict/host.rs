@@ -184,32 +184,35 @@ impl Host<'_, '_> {
         };
         let own = own_epoch(row);
         let mut out = Vec::new();
-        let mut late = |from, to, lateness, source| {
-            out.push(claim(from, to, Verdict::SubmitterLate(lateness), source));
-        };
+        let late =
+            |from, to, lateness, source| claim(from, to, Verdict::SubmitterLate(lateness), source);
         for part in thread.doing(piece.from, piece.to) {
             let off = off(thread, part.of);
             if part.of.ran != Ran::Unknown
                 && let Some(lateness) = off
             {
-                late(part.from, part.to, lateness, Some(SCHEDULER));
+                out.push(late(part.from, part.to, lateness, Some(SCHEDULER)));
                 continue;
             }
             for scope in busy_with(thread, own, part.from, part.to) {
                 if let Some(other) = scope.of {
                     let source = Some(TimeSource::RuntimeHook);
-                    late(scope.from, scope.to, Lateness::BusyWith(other), source);
+                    let busy = Lateness::BusyWith(other);
+                    out.push(late(scope.from, scope.to, busy, source));
                     continue;
                 }
                 if let Some(asleep) = &off {
-                    late(scope.from, scope.to, asleep.clone(), Some(SCHEDULER));
+                    let asleep = asleep.clone();
+                    out.push(late(scope.from, scope.to, asleep, Some(SCHEDULER)));
                     continue;
                 }
-                let (queued, rest) = queued(thread, part.of, scope.from, scope.to);
-                if let Some(lateness) = queued {
-                    late(scope.from, rest, lateness, Some(SCHEDULER));
-                }
-                late(rest, scope.to, Lateness::Unknown, Some(piece.source));
+                let doing = Stretch {
+                    of: part.of,
+                    from: scope.from,
+                    to: scope.to,
+                };
+                let rest = after_queued(thread, doing, &mut out);
+                out.push(late(rest, scope.to, Lateness::Unknown, Some(piece.source)));
             }
         }
         out
@@ -264,11 +267,7 @@ impl Host<'_, '_> {
                 continue;
             }
             for doing in thread.doing(part.from, part.to) {
-                let (queued, rest) = queued(thread, doing.of, doing.from, doing.to);
-                if let Some(lateness) = queued {
-                    let verdict = Verdict::SubmitterLate(lateness);
-                    out.push(claim(doing.from, rest, verdict, Some(SCHEDULER)));
-                }
+                let rest = after_queued(thread, doing, out);
                 let (verdict, source) = match (doing.of.ran, off(thread, doing.of)) {
                     (_, Some(lateness)) => (Verdict::SubmitterLate(lateness), Some(SCHEDULER)),
                     (Ran::Running, None) => (Verdict::HostWork, Some(SCHEDULER)),
@@ -307,11 +306,7 @@ impl Host<'_, '_> {
                 // A call may rightly sleep: for a lock of the driver's, or room in a queue.
                 let at_it = matches!(doing.of.ran, Ran::Blocked | Ran::Running)
                     || thread.waits_in(doing.of).is_some();
-                let (queued, rest) = queued(thread, doing.of, doing.from, doing.to);
-                if let Some(lateness) = queued {
-                    let verdict = Verdict::SubmitterLate(lateness);
-                    out.push(claim(doing.from, rest, verdict, Some(SCHEDULER)));
-                }
+                let rest = after_queued(thread, doing, &mut out);
                 let (verdict, source) = match typical_ns {
                     _ if doing.of.ran == Ran::Preempted => {
                         (Verdict::SubmitterLate(Lateness::Preempted), Some(SCHEDULER))
@@ -424,26 +419,23 @@ fn off(thread: &Thread, doing: Doing) -> Option<Lateness> {
     }
 }
 
-/// What of a stretch the thread had no processor for, as far as only that is known, and where in the
-/// stretch the telling goes on. When in the stretch it was is not known.
-fn queued(
-    thread: &Thread,
-    doing: Doing,
-    from: HostNanos,
-    to: HostNanos,
-) -> (Option<Lateness>, HostNanos) {
-    if doing.ran != Ran::Unknown || thread.waits_in(doing).is_some() {
-        return (None, from);
+/// Tells first what of a stretch the thread had no processor for, as far as only that is known: when in
+/// the stretch it was is not. Answers where in the stretch the telling goes on.
+fn after_queued(thread: &Thread, doing: Stretch<Doing>, out: &mut Vec<Claim>) -> HostNanos {
+    let Stretch { from, to, of } = doing;
+    if of.ran != Ran::Unknown || thread.waits_in(of).is_some() {
+        return from;
     }
     let least_ns = thread.queued_ns(from, to);
-    let lateness = Lateness::WithoutProcessor {
-        not_before: from,
-        not_after: to,
-    };
-    (
-        (least_ns > 0).then_some(lateness),
-        HostNanos(from.0 + least_ns),
-    )
+    let rest = HostNanos(from.0 + least_ns);
+    if least_ns > 0 {
+        let verdict = Verdict::SubmitterLate(Lateness::WithoutProcessor {
+            not_before: from,
+            not_after: to,
+        });
+        out.push(claim(from, rest, verdict, Some(SCHEDULER)));
+    }
+    rest
 }
 
 /// Whether a stage is before the thread that launches is at the work.

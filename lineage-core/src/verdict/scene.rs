@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::threads::{Stretch, Threads};
+use super::threads::Threads;
 use crate::fault::{FaultCode, FaultFamily};
 use crate::id::{CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch};
 use crate::observation::{
@@ -488,19 +488,4 @@ fn superseded(rows: &[Row], wanted: &impl Fn(usize) -> bool) -> FxHashSet<usize>
         }
     }
     gone
-}
-
-/// Stretches of time without overlap, in order: what overlaps is one.
-pub(super) fn union(mut stretches: Vec<Stretch<()>>, gap_ns: u64) -> Vec<Stretch<()>> {
-    stretches.sort_by_key(|of| of.from);
-    let mut out: Vec<Stretch<()>> = Vec::new();
-    for of in stretches {
-        match out.last_mut() {
-            Some(last) if of.from.0 <= last.to.0.saturating_add(gap_ns) => {
-                last.to = last.to.max(of.to);
-            }
-            _ => out.push(of),
-        }
-    }
-    out
 }
