@@ -39,6 +39,9 @@ mod expected;
 #[cfg(target_os = "linux")]
 mod gpu;
 #[cfg(target_os = "linux")]
+#[path = "../shared/numbers.rs"]
+mod numbers;
+#[cfg(target_os = "linux")]
 mod options;
 #[cfg(target_os = "linux")]
 mod pace;

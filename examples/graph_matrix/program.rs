@@ -8,10 +8,11 @@ use clap::Parser as _;
 
 use crate::cell::{Cell, Cupti, Shape, Variation};
 use crate::gpu::Gpu;
+use crate::numbers::grouped;
 use crate::options::Options;
 use crate::record::Record;
 use crate::run;
-use crate::table::{self, grouped};
+use crate::table;
 
 /// Runs the matrix, or shows an earlier run's.
 pub fn main() -> ExitCode {

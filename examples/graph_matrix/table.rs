@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::baseline::Missed;
 use crate::cell::{Cupti, Variation};
+use crate::numbers::grouped;
 use crate::record::{Record, Sums};
 
 /// For the terminal: aligned columns.
@@ -124,17 +125,4 @@ fn ways(record: &Record) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
-}
-
-/// With a comma after every three digits.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -39,6 +39,9 @@ mod matrix;
 #[cfg(target_os = "linux")]
 mod mutation;
 #[cfg(target_os = "linux")]
+#[path = "../shared/numbers.rs"]
+mod numbers;
+#[cfg(target_os = "linux")]
 mod options;
 #[cfg(target_os = "linux")]
 mod program;

@@ -10,10 +10,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::carriers;
 use crate::matrix::{Carrier, Column, Runs};
 use crate::mutation::{Mutation, Shows};
+use crate::numbers::grouped;
 use crate::options::Options;
 use crate::record::Record;
 use crate::run::Setting;
-use crate::table::{self, grouped};
+use crate::table;
 
 /// Runs the matrix, or shows an earlier run's.
 pub fn main() -> ExitCode {

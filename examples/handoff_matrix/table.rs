@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::baseline::Missed;
+use crate::numbers::grouped;
 use crate::record::{MutationRecord, Record, Row};
 
 const HEAD: [&str; 8] = [
@@ -175,17 +176,4 @@ fn percent(part: u64, whole: u64) -> String {
             }
         }
     }
-}
-
-/// With a comma after every three digits.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -26,6 +26,8 @@ mod device;
 mod gpu;
 mod load;
 mod model;
+#[path = "../shared/numbers.rs"]
+mod numbers;
 mod options;
 mod otlp;
 mod probe;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::table::grouped;
+use crate::numbers::grouped;
 
 /// Requests per second of each run.
 #[derive(Debug, Default)]

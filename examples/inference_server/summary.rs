@@ -11,11 +11,12 @@ use serde_json::{Map, Value, json};
 use crate::cannot_run::CannotRun;
 use crate::check::{Checked, Judged};
 use crate::gpu::Gpu;
+use crate::numbers::grouped;
 use crate::options::{Options, TierChoice};
 use crate::otlp::Exported;
 use crate::rates::{Rates, Spread};
 use crate::run::Recorded;
-use crate::table::{Table, Tone, grouped, shown};
+use crate::table::{Table, Tone, shown};
 
 /// All that is shown at the end.
 pub struct Summary {

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::numbers::grouped;
+
 const BOLD: &str = "\x1b[1m";
 const BOLD_RED: &str = "\x1b[1;31m";
 const BOLD_GREEN: &str = "\x1b[1;32m";
@@ -75,19 +77,6 @@ impl Table {
     pub fn print(&self) {
         anstream::print!("{}", self.0);
     }
-}
-
-/// With a comma after every three digits.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// As it can be typed from here: relative where that is shorter.

@@ -1,41 +1,16 @@
 //! From a row to the requests it served: through batches of batches, forks and continuations.
 
-use lineage_core::evidence::{Evidence, Why};
-use lineage_core::id::{CorrelationId, HostNanos, ProcessOrdinal};
-use lineage_core::observation::{ActivityKind, LinkKind, Linked, Observation, Operation};
-use lineage_core::row::{Binding, JoinSources, Row, Stages, Unattributed};
+use lineage_core::id::{HostNanos, ProcessOrdinal};
+use lineage_core::observation::{LinkKind, Linked, Observation, Operation};
+use lineage_core::row::{Binding, Row, Unattributed};
 use lineage_core::{LaunchEpoch, Report};
+use rows::{kernel, row};
+
+#[path = "common/rows.rs"]
+mod rows;
 
 fn epoch(id: u64, version: u32) -> LaunchEpoch {
     LaunchEpoch::from_numbers(id, version).expect("in range")
-}
-
-fn row(binding: Binding) -> Row {
-    let unknown = Evidence::Unknown {
-        why: Why::NotCollected,
-    };
-    Row {
-        process: ProcessOrdinal(0),
-        call: None,
-        operation: None,
-        graph: None,
-        binding,
-        sources: JoinSources::default(),
-        stages: Stages {
-            declared: unknown,
-            ready: unknown,
-            scope_enter: unknown,
-            api_enter: unknown,
-            api_exit: unknown,
-            queued: unknown,
-            submitted: unknown,
-            start: unknown,
-            end: unknown,
-        },
-        faults: Vec::new(),
-        after_retirement: false,
-        supersedes: false,
-    }
 }
 
 #[test]
@@ -80,23 +55,8 @@ fn a_report_says_whose_request_a_row_was() {
 /// A row of an operation of this epoch, on any stream and device, that ran so long.
 fn ran(of: LaunchEpoch, device: u32, stream: u32, duration_ns: u64) -> Row {
     let operation = Operation {
-        session: 1,
-        kind: ActivityKind::Kernel,
-        correlation: CorrelationId(1),
-        device,
-        context: 1,
         stream,
-        queued: None,
-        submitted: None,
-        start: Some(HostNanos(1_000)),
-        end: Some(HostNanos(1_000 + duration_ns)),
-        name: None,
-        graph_node: None,
-        graph: None,
-        bytes: 0,
-        copies: 1,
-        grid: [1, 1, 1],
-        block: [1, 1, 1],
+        ..kernel(device, 1_000, 1_000 + duration_ns)
     };
     Row {
         operation: Some(operation),

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use lineage_core::evidence::{Evidence, Why};
-use lineage_core::id::{
-    Attribution, CorrelationId, HostNanos, LaunchEpoch, ProcessOrdinal, ScopeToken, ThreadKey,
-};
+use lineage_core::id::{Attribution, CorrelationId, HostNanos, LaunchEpoch, ScopeToken, ThreadKey};
 use lineage_core::observation::{
-    ActivityKind, ApiDomain, ApiId, ApiRecord, Declared, Event, LinkKind, Linked, Observation,
-    Operation, OperationsDue, Scope,
+    ApiDomain, ApiId, ApiRecord, Declared, Event, LinkKind, Linked, Observation, Operation,
+    OperationsDue, Scope,
 };
-use lineage_core::row::{Binding, JoinSources, Row, Stages};
+use lineage_core::row::{Binding, Row};
 use lineage_core::service::{Collectives, Devices, Objective, TokenOptions, Tokens};
+
+#[path = "common/rows.rs"]
+mod rows;
 
 const THREAD: ThreadKey = ThreadKey {
     tid: 1,
@@ -43,48 +43,13 @@ fn linked(id: u64, from: u64, kind: LinkKind) -> Observation {
 }
 
 fn row(binding: Binding, device: u32, name: &str, start: u64, end: u64) -> Row {
-    let unknown = Evidence::Unknown {
-        why: Why::NotCollected,
+    let operation = Operation {
+        name: Some(Arc::from(name)),
+        ..rows::kernel(device, start, end)
     };
     Row {
-        process: ProcessOrdinal(0),
-        call: None,
-        operation: Some(Operation {
-            session: 1,
-            kind: ActivityKind::Kernel,
-            correlation: CorrelationId(1),
-            device,
-            context: 1,
-            stream: 7,
-            queued: None,
-            submitted: None,
-            start: Some(HostNanos(start)),
-            end: Some(HostNanos(end)),
-            name: Some(Arc::from(name)),
-            graph_node: None,
-            graph: None,
-            bytes: 0,
-            copies: 1,
-            grid: [1; 3],
-            block: [1; 3],
-        }),
-        graph: None,
-        binding,
-        sources: JoinSources::default(),
-        stages: Stages {
-            declared: unknown,
-            ready: unknown,
-            scope_enter: unknown,
-            api_enter: unknown,
-            api_exit: unknown,
-            queued: unknown,
-            submitted: unknown,
-            start: unknown,
-            end: unknown,
-        },
-        faults: Vec::new(),
-        after_retirement: false,
-        supersedes: false,
+        operation: Some(operation),
+        ..rows::row(binding)
     }
 }
 
