@@ -164,6 +164,25 @@ mod tests {
     }
 
     #[test]
+    fn by_its_name_a_function_asks_for_what_it_does_by_cuptis_id() {
+        let mut wrong = Vec::new();
+        for domain in [ApiDomain::Driver, ApiDomain::Runtime] {
+            for known in lineage_cupti::work::functions(domain) {
+                let (of, due) = (function(known.name), known.work.due_by_record());
+                if (of.domain, of.due) != (domain, due) {
+                    wrong.push(format!("{}: {:?}, by id {due:?}", known.name, of.due));
+                }
+            }
+        }
+        for known in lineage_cupti::order::functions() {
+            if function(known.name).due != OperationsDue::None {
+                wrong.push(format!("{} asks for no work", known.name));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
     fn captures_are_known_by_their_ends() {
         for (name, capture) in [
             ("hipStreamBeginCapture", Some(Boundary::Begin)),
