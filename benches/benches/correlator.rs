@@ -105,6 +105,7 @@ fn run(rows: u64) -> (u64, f64) {
                 copies: 1,
                 grid: [1; 3],
                 block: [1; 3],
+                footprint: None,
             }
             .into());
             now += 4_500;

@@ -6,9 +6,9 @@
 use std::ffi::{CStr, c_void};
 
 use lineage_core::observation::{
-    Collected, DeviceDescribed, Event, EventRecord, LaunchAttributes, LaunchOrder, Overhead,
-    OverheadKind, Placement, StreamDescribed, StreamKind, Synchronization, SynchronizationKind,
-    Tenancy,
+    Collected, DeviceDescribed, Event, EventRecord, LaunchAttributes, LaunchOrder, Multiprocessors,
+    Overhead, OverheadKind, Placement, StreamDescribed, StreamKind, Synchronization,
+    SynchronizationKind, Tenancy,
 };
 use lineage_core::source::Tier;
 use lineage_core::{Epoch, Lineage, Report};
@@ -177,6 +177,15 @@ fn explained(version: CuptiVersion) {
     };
     assert_eq!((device.device, device.copy_engines), (0, Some(2)));
     assert_eq!(device.tenancy, Some(Tenancy::Shared));
+    // And, where the model sets no limit, the multiprocessors of a large device.
+    let expected = Multiprocessors {
+        count: Some(132),
+        threads: Some(2_048),
+        registers: Some(65_536),
+        shared_bytes: Some(233_472),
+        blocks: Some(32),
+    };
+    assert_eq!(device.multiprocessors, Some(expected));
 
     assert_eq!(kernels.len(), 4);
     for kernel in &kernels {

@@ -16,10 +16,12 @@ pub(crate) enum Without {
     Lineage,
     OrderCalls,
     Descriptions,
+    /// What kernels take of the multiprocessors.
+    Footprints,
 }
 
 impl Without {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Scheduler,
         Self::Latency,
         Self::Events,
@@ -28,6 +30,7 @@ impl Without {
         Self::Lineage,
         Self::OrderCalls,
         Self::Descriptions,
+        Self::Footprints,
     ];
 
     /// What is left of an observation.
@@ -36,7 +39,7 @@ impl Without {
         let scheduler = matches!(event, Event::Scheduled(_) | Event::SchedulerSession(_));
         let overhead = matches!(event, Event::Overhead(_));
         let gone = match self {
-            Self::Latency => false,
+            Self::Latency | Self::Footprints => false,
             Self::Scheduler => scheduler,
             Self::Overheads => overhead,
             Self::SchedulerAndOverheads => scheduler || overhead,
@@ -72,10 +75,12 @@ impl Without {
             return None;
         }
         let mut left = observation.clone();
-        if self == Self::Latency
-            && let Event::Operation(of) = &mut left.event
-        {
-            (of.queued, of.submitted) = (None, None);
+        if let Event::Operation(of) = &mut left.event {
+            match self {
+                Self::Latency => (of.queued, of.submitted) = (None, None),
+                Self::Footprints => of.footprint = None,
+                _ => {}
+            }
         }
         Some(left)
     }

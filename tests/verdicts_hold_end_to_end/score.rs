@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use lineage_core::observation::OverheadKind;
 use lineage_core::row::Row;
 use lineage_core::verdict::{Lateness, Life, Segment, Verdict, VerdictKind};
-use lineage_sim::{Cause, Operation};
+use lineage_sim::{Cause, Operation, OperationKind};
 
 use crate::scenario::Scenario;
 use crate::world::{HostTruth, Recorded};
@@ -251,6 +251,12 @@ impl<'a> Truth<'a> {
                 let Some(other) = self.by_ordinal.get(&named(*row)) else {
                     return Err("nobody knows the one that was named".to_owned());
                 };
+                if other.kind == OperationKind::Kernel {
+                    inside(interval(truth, Cause::Multiprocessors))?;
+                    return (truth.resource_ordinal == Some(other.ordinal))
+                        .then_some(())
+                        .ok_or_else(|| format!("{:?} made room", truth.resource_ordinal));
+                }
                 let one_engine = (other.device, other.kind) == (truth.device, truth.kind);
                 let ran = other.start_ns <= from + slack && to <= other.end_ns + slack;
                 if one_engine && ran && to <= truth.start_ns + slack {

@@ -12,7 +12,7 @@ use crate::scenario::Cause;
 
 /// What is claimed of a cause alone, for how long in ns, and how much less it may be: the numbers are the
 /// script's own.
-const EXPECTED: [(Cause, VerdictKind, u64, u64); 22] = [
+const EXPECTED: [(Cause, VerdictKind, u64, u64); 23] = [
     (Cause::ApplicationLate, ApplicationLate, 300_000, 0),
     (Cause::BatchWait, BatchWait, 200_000, 0),
     (Cause::HostLate, SubmitterLate, 400_000, 0),
@@ -36,8 +36,9 @@ const EXPECTED: [(Cause, VerdictKind, u64, u64); 22] = [
     (Cause::SharedChannel, FalseDependency, 1_200_000, 12_000),
     (Cause::CopyEngine, DeviceWait, 1_300_000, 8_000),
     (Cause::LongKernel, LongerThanItsKind, 160_000, 0),
-    // Whether one kernel leaves room for another no record proves.
-    (Cause::DeviceFull, Unresolved, 1_401_000, 2_000),
+    // All threads are taken, for one of 32 as for one of 1,024.
+    (Cause::DeviceFull, DeviceWait, 1_400_000, 8_000),
+    (Cause::Cooperative, DeviceWait, 1_400_000, 8_000),
     // It may begin early, and wait inside.
     (Cause::Programmatic, Unresolved, 103_800, 0),
     // Up to the end of what is before the function; the function itself has no record that is read.

@@ -196,14 +196,29 @@ fn a_newer_writers_columns_are_left_aside_and_counted() {
 #[test]
 fn a_column_that_an_older_writer_did_not_have_is_null() {
     let (mut older, mut entries) = written();
-    change(&mut older, "launches", |batch| with(batch, "task", None));
+    let newer = [
+        "task",
+        "registers_per_thread",
+        "static_shared_bytes",
+        "dynamic_shared_bytes",
+        "blocks_per_cluster",
+    ];
+    change(&mut older, "launches", |batch| {
+        let batches = newer.iter();
+        batches.fold(batch.clone(), |batch, name| with(&batch, name, None))
+    });
+    let mut footprints = 0;
     for entry in &mut entries {
-        if let Entry::Row(row) = entry
-            && let Some(call) = &mut row.call
-        {
-            call.task = None;
+        if let Entry::Row(row) = entry {
+            if let Some(call) = &mut row.call {
+                call.task = None;
+            }
+            if let Some(operation) = &mut row.operation {
+                footprints += usize::from(operation.footprint.take().is_some());
+            }
         }
     }
+    assert!(footprints > 0, "there was something to leave out");
     let (found, errors, summary) = read(older);
     assert!(found == entries, "all the rest is as it was");
     assert!(errors.is_empty() && summary.is_complete(), "{errors:?}");

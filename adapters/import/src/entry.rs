@@ -351,6 +351,7 @@ impl Entry {
             copies: self.pad,
             grid: [self.narrow[4], self.narrow[5], self.narrow[6]],
             block: [self.narrow[7], self.narrow[8], self.narrow[9]],
+            footprint: None,
         };
         Some(match self.sort() {
             Sort::Kernel => operation(ActivityKind::Kernel).into(),

@@ -190,6 +190,7 @@ mod tests {
             copies: 1,
             grid: [1; 3],
             block: [1; 3],
+            footprint: None,
         };
         Row {
             process: ProcessOrdinal(0),

@@ -276,7 +276,7 @@ pub(super) const fn advice(kind: VerdictKind) -> Option<&'static str> {
             "more hardware channels (CUDA_DEVICE_MAX_CONNECTIONS), or fewer streams"
         }
         VerdictKind::DeviceWait => {
-            "spread copies of one direction over time, or let them follow each other"
+            "give what waited a stream of higher priority, make what ran smaller, or spread copies of one direction over time"
         }
         VerdictKind::LongerThanItsKind => "compare its input with that of a usual run",
         _ => return None,

@@ -251,6 +251,26 @@ fn short(row: usize, rows: &[Row]) -> String {
         .map_or_else(|| "other work".to_owned(), operation)
 }
 
+/// A copy waited for its engine, a kernel for room.
+fn device_wait(row: usize, rows: &[Row]) -> String {
+    let name = short(row, rows);
+    let running = rows.get(row).and_then(|row| row.operation.as_ref());
+    let Some(kernel) = running.filter(|of| of.kind == ActivityKind::Kernel) else {
+        return format!("device busy with {name}");
+    };
+    let count = |of: [u32; 3]| thousands(of.into_iter().map(u64::from).product());
+    let mut takes = format!("{} threads", count(kernel.block));
+    if let Some(footprint) = kernel.footprint {
+        takes += &format!(", {} registers each", footprint.registers_per_thread);
+        if footprint.shared_bytes() > 0 {
+            let bytes = thousands(footprint.shared_bytes());
+            takes += &format!(" and {bytes} bytes of shared memory");
+        }
+    }
+    let blocks = count(kernel.grid);
+    format!("device full of {name}, which left no room: {blocks} blocks of {takes}")
+}
+
 fn named(dependency: Dependency, rows: &[Row]) -> String {
     match dependency.row {
         Some(row) => short(row, rows),
@@ -320,7 +340,7 @@ fn words(verdict: &Verdict, row: &Row, rows: &[Row], call: Option<&str>) -> Stri
             "false dependency: {} was ahead in channel {channel}",
             short(*row, rows)
         ),
-        Verdict::DeviceWait { row } => format!("device busy with {}", short(*row, rows)),
+        Verdict::DeviceWait { row } => device_wait(*row, rows),
         Verdict::Executing => operation(row),
         Verdict::LongerThanItsKind {
             typical_ns,

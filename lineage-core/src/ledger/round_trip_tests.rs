@@ -72,6 +72,12 @@ fn operation() -> Operation {
         copies: 1,
         grid: [1, 2, 3],
         block: [u32::MAX, 0, 1],
+        footprint: Some(Footprint {
+            registers_per_thread: 255,
+            static_shared_bytes: 0,
+            dynamic_shared_bytes: u32::MAX,
+            blocks_per_cluster: Some(8),
+        }),
     }
 }
 
@@ -398,6 +404,13 @@ fn after_cause(event: &Event) -> Option<Event> {
             device: 0,
             copy_engines: Some(2),
             tenancy: Some(Tenancy::Exclusive),
+            multiprocessors: Some(Multiprocessors {
+                count: Some(108),
+                threads: Some(2_048),
+                registers: None,
+                shared_bytes: Some(u32::MAX),
+                blocks: Some(32),
+            }),
         }
         .into(),
         Event::DeviceDescribed(_) => Collected {

@@ -4,6 +4,7 @@
 //! These change no join. Without them a verdict is `unresolved`, and says which of them would
 //! settle it.
 
+use super::footprint::Multiprocessors;
 use crate::id::{CorrelationId, HostNanos};
 
 /// What CUPTI says a thread's time went into (`CUpti_ActivityOverheadKind`, CUPTI's
@@ -147,6 +148,12 @@ pub struct DeviceDescribed {
     pub copy_engines: Option<u32>,
     /// Who else can have it; `None` where that is not known.
     pub tenancy: Option<Tenancy>,
+    /// Its multiprocessors; `None` where nothing of them was collected.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub multiprocessors: Option<Multiprocessors>,
 }
 
 /// What a session collects from here on, beyond calls that ask for work and what they became. What

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::footprint::Footprint;
 use crate::id::{CorrelationId, HostNanos};
 
 /// Which of CUDA's two interfaces a call belongs to.
@@ -152,6 +153,12 @@ pub struct Operation {
     pub grid: [u32; 3],
     /// Block size, for kernels.
     pub block: [u32; 3],
+    /// What else it takes of the multiprocessors, for kernels; `None` where not collected.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub footprint: Option<Footprint>,
 }
 
 /// `FlushAll(0)` returned: every complete buffer had been handed over by then.

@@ -5,6 +5,7 @@
 
 mod cause;
 mod device;
+mod footprint;
 mod graph;
 mod host;
 mod order;
@@ -18,6 +19,7 @@ pub use device::{
     ActivityKind, ApiDomain, ApiId, ApiRecord, DeviceSession, DropSite, Dropped, Extent,
     ExternalRecord, Flushed, Operation, OperationsDue, Recorder,
 };
+pub use footprint::{Footprint, Multiprocessors};
 pub use graph::{
     EdgeKind, GraphChange, GraphEdge, GraphEvent, GraphLaunch, GraphNodeKind, GraphSequence,
 };

@@ -66,6 +66,8 @@ impl Bench<'_> {
             // Copies have no time of submission. One that began right behind what excluded it was there.
             let behind = self.floor.filter(|_| is_last);
             excluding = behind.map_or(Vec::new(), |floor| right_before(excluding, start, floor));
+        } else if is_last && exclusive {
+            excluding.extend(self.no_room(number, operation, part, known));
         }
         let unknown = Verdict::Unresolved(if there {
             Doubt::Device { exclusive }

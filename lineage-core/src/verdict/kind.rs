@@ -74,7 +74,8 @@ verdicts! {
     FalseDependency "false_dependency"
         claimed "both are on one channel, its dependencies are all known, and it began when the other had begun"
         falsified "the same wait with the streams on channels of their own";
-    /// The device was busy with work that excludes this.
+    /// The device was busy with work that excludes this: for a copy another of its direction, for a
+    /// kernel one that left no room for a block of it.
     DeviceWait "device_wait"
         claimed "all its dependencies are known, nobody else can have the device, and work that excludes it ran"
         falsified "the two running at once in another run";

@@ -34,7 +34,8 @@
 //!    dependencies are known: else something that was not recorded may have held the work back
 //!    meanwhile, and the host's time is not known to be critical. (`host`)
 //! 5. **Time on the device** before the start is a wait only for work that is known to exclude
-//!    this.
+//!    this: for copies another of the same direction, for kernels one that left no room.
+//!    (`occupancy`)
 //! 6. **The rest is unresolved.**
 //!
 //! What is usual is learned from the recording itself: medians of at least 20, by kernel (name,
@@ -48,6 +49,7 @@ mod host;
 mod judge;
 mod kind;
 mod life;
+mod occupancy;
 mod os_call;
 mod path;
 mod run_queue;

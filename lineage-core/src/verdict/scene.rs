@@ -8,12 +8,15 @@ use super::threads::Threads;
 use crate::fault::{FaultCode, FaultFamily};
 use crate::id::{CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch};
 use crate::observation::{
-    ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation, Tenancy,
+    ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation,
+    SynchronizationKind, Tenancy,
 };
 use crate::readiness::{CallSeen, OperationSeen, Proved, Prover, Readiness, Role};
 use crate::row::{Binding, Row, RowCall};
 
 type CallId = (u32, CorrelationId);
+/// Context and stream.
+type StreamId = (u32, u32);
 
 /// What the application said of an epoch's version.
 #[derive(Debug, Default, Clone, Copy)]
@@ -31,7 +34,7 @@ pub(super) struct Ran {
     pub(super) end: HostNanos,
     pub(super) row: usize,
     /// The latest end of those that began before it.
-    earlier_end: HostNanos,
+    pub(super) earlier_end: HostNanos,
 }
 
 /// A process.
@@ -57,6 +60,11 @@ pub(super) struct Scene<'a> {
     pub(super) by_device: FxHashMap<u32, Vec<Ran>>,
     /// Rows by channel, in the order of their starts.
     pub(super) by_channel: FxHashMap<(u32, u32), Vec<usize>>,
+    /// The device and channel of each stream, by context; `None` where it had several.
+    pub(super) channel_of_stream: FxHashMap<StreamId, Option<(u32, u32)>>,
+    /// When each stream was told to wait for an event, in order; without the stream where it is not
+    /// known.
+    waits: FxHashMap<Option<StreamId>, Vec<HostNanos>>,
     /// Launches that may overlap what is before them, by call.
     loose: FxHashSet<CallId>,
 }
@@ -86,6 +94,8 @@ impl<'a> Scene<'a> {
             channels: FxHashMap::default(),
             by_device: FxHashMap::default(),
             by_channel: FxHashMap::default(),
+            channel_of_stream: FxHashMap::default(),
+            waits: FxHashMap::default(),
             loose: FxHashSet::default(),
         };
         scene.take_calls(events.clone());
@@ -94,6 +104,9 @@ impl<'a> Scene<'a> {
         }
         for list in scene.received.values_mut() {
             list.sort_unstable_by_key(|(at, id)| (*at, id.0));
+        }
+        for list in scene.waits.values_mut() {
+            list.sort_unstable();
         }
         let operations = scene.operations(&wanted);
         let by_id = &scene.call_by_id;
@@ -234,6 +247,11 @@ impl<'a> Scene<'a> {
                 let key = ((of.session, of.correlation), of.graph_node);
                 self.channels.insert(key, of.channel);
             }
+            Event::Synchronization(of) if of.kind == SynchronizationKind::StreamWait => {
+                let stream = of.context.zip(of.stream);
+                let at = of.start.unwrap_or(HostNanos(0));
+                self.waits.entry(stream).or_default().push(at);
+            }
             Event::LaunchAttributes(of) if of.order != LaunchOrder::Strict => {
                 self.loose.insert((of.session, of.correlation));
             }
@@ -314,6 +332,9 @@ impl<'a> Scene<'a> {
             if let Some(channel) = self.channel(operation.row) {
                 let key = (operation.device, channel);
                 self.by_channel.entry(key).or_default().push(operation.row);
+                let stream = (operation.context, operation.stream);
+                let known = self.channel_of_stream.entry(stream).or_insert(Some(key));
+                *known = known.filter(|known| *known == key);
             }
         }
         for list in self.by_device.values_mut() {
@@ -402,6 +423,22 @@ impl<'a> Scene<'a> {
         let of = self.rows[row].operation.as_ref()?;
         let key = ((of.session, of.correlation), of.graph_node);
         self.channels.get(&key).copied()
+    }
+
+    /// For each stream when it was told last, before then, to wait for an event.
+    pub(super) fn last_waits(
+        &self,
+        before: HostNanos,
+    ) -> impl Iterator<Item = (Option<StreamId>, HostNanos)> {
+        self.waits.iter().filter_map(move |(stream, list)| {
+            let at = list.partition_point(|at| *at < before);
+            Some((*stream, *list.get(at.checked_sub(1)?)?))
+        })
+    }
+
+    /// What is known of a device.
+    pub(super) fn described(&self, device: u32) -> Option<&DeviceDescribed> {
+        self.devices.get(&device)
     }
 
     pub(super) fn is_exclusive(&self, device: u32) -> bool {

@@ -54,5 +54,6 @@ pub(crate) fn kernel(device: u32, start: u64, end: u64) -> Operation {
         copies: 1,
         grid: [1; 3],
         block: [1; 3],
+        footprint: None,
     }
 }

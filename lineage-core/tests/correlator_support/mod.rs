@@ -246,6 +246,7 @@ pub(crate) fn kernel_of(correlation: u32, start: u64, end: u64) -> Operation {
         copies: 1,
         grid: [1, 1, 1],
         block: [32, 1, 1],
+        footprint: None,
     }
 }
 

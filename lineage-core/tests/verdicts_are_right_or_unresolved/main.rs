@@ -7,6 +7,7 @@
 
 #[path = "../correlator_support/mod.rs"]
 mod correlator_support;
+mod device_full;
 mod lost_evidence;
 mod scenario;
 mod scenarios;

@@ -71,6 +71,7 @@ fn each_cause_alone_is_found_for_as_long_as_it_was() {
             1_180_000,
         ),
         (Cause::CopyEngine, VerdictKind::DeviceWait, 1_280_000),
+        (Cause::DeviceFull, VerdictKind::DeviceWait, 1_380_000),
         (Cause::QueueFull, VerdictKind::DependencyWait, 400_000),
     ] {
         let found = verdicts(&play(&[cause], usual()), Without::Nothing);
@@ -167,20 +168,15 @@ fn before_it_was_due_nothing_was_late() {
     }
 }
 
-/// What is not provable stays unresolved: a device that is full of others' blocks, and a launch
-/// that may begin early. What excludes nothing is not blamed.
+/// What is not provable stays unresolved: a launch that may begin early. What excludes nothing is not
+/// blamed.
 #[test]
 fn what_cannot_be_proved_is_not_claimed() {
-    for (cause, least_ns) in [
-        (Cause::DeviceFull, 1_300_000),
-        (Cause::Programmatic, 50_000),
-    ] {
-        let found = verdicts(&play(&[cause], usual()), Without::Nothing);
-        let unresolved = total(&found, VerdictKind::Unresolved);
-        assert!(unresolved >= least_ns, "{cause:?}: {found:?}");
-        let claims = found.iter().filter(|of| of.0.is_claim() && of.1 > 5_000);
-        assert_eq!(claims.count(), 0, "{cause:?}: {found:?}");
-    }
+    let found = verdicts(&play(&[Cause::Programmatic], usual()), Without::Nothing);
+    let unresolved = total(&found, VerdictKind::Unresolved);
+    assert!(unresolved >= 50_000, "{found:?}");
+    let claims = found.iter().filter(|of| of.0.is_claim() && of.1 > 5_000);
+    assert_eq!(claims.count(), 0, "{found:?}");
     let found = verdicts(&play(&[Cause::DeviceShared], usual()), Without::Nothing);
     assert_eq!(total(&found, VerdictKind::DeviceWait), 0, "{found:?}");
     // Between the mark and the handoff the script launches what runs beside: 1,000 and 4,000.

@@ -3,7 +3,7 @@
 use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::id::HostNanos;
 use lineage_core::observation::{
-    Event, Observation, Operation, RunQueue, SchedulerSession, SynchronizationKind,
+    ActivityKind, Event, Observation, Operation, RunQueue, SchedulerSession, SynchronizationKind,
 };
 use lineage_core::row::Row;
 use lineage_core::verdict::{Judge, Lateness, Life, Segment, Settings, Verdict};
@@ -31,10 +31,12 @@ pub(crate) enum Without {
     Lineage,
     OrderCalls,
     Descriptions,
+    /// What kernels take of the multiprocessors.
+    Footprints,
 }
 
 impl Without {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Nothing,
         Self::Scheduler,
         Self::Switches,
@@ -47,12 +49,13 @@ impl Without {
         Self::Lineage,
         Self::OrderCalls,
         Self::Descriptions,
+        Self::Footprints,
     ];
 
     /// What is left of an event.
     fn of(self, event: &Event) -> Option<Event> {
         let gone = match self {
-            Self::Nothing | Self::Latency => false,
+            Self::Nothing | Self::Latency | Self::Footprints => false,
             Self::Scheduler => matches!(
                 event,
                 Event::Scheduled(_) | Event::SchedulerSession(_) | Event::OsCall(_)
@@ -101,10 +104,12 @@ impl Without {
             return None;
         }
         let mut event = event.clone();
-        if self == Self::Latency
-            && let Event::Operation(of) = &mut event
-        {
-            (of.queued, of.submitted) = (None, None);
+        if let Event::Operation(of) = &mut event {
+            match self {
+                Self::Latency => (of.queued, of.submitted) = (None, None),
+                Self::Footprints => of.footprint = None,
+                _ => {}
+            }
         }
         Some(event)
     }
@@ -382,7 +387,16 @@ fn is_right(
             }
         }
         Verdict::DeviceWait { row } => {
-            inside(interval(facts, Cause::CopyEngine))?;
+            let engine = match rows[*row]
+                .operation
+                .as_ref()
+                .expect("all are launches")
+                .kind
+            {
+                ActivityKind::Copy => Cause::CopyEngine,
+                _ => Cause::Multiprocessors,
+            };
+            inside(interval(facts, engine))?;
             if facts.resource_number == number(*row) {
                 Ok(())
             } else {

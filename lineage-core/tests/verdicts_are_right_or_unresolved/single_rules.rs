@@ -591,6 +591,7 @@ fn a_long_kernel_is_blamed_on_nothing_that_may_have_been_something_else() {
             device: 0,
             copy_engines: None,
             tenancy,
+            multiprocessors: None,
         };
         let usual = (1..=20).flat_map(|number| {
             let enter = u64::from(number) * 1_000;

@@ -11,14 +11,15 @@ use lineage_core::id::{
 };
 use lineage_core::observation::{
     ActivityKind, ApiDomain, ApiId, ApiRecord, Call, CarrierKind, Collected, Declared,
-    DeviceDescribed, DeviceSession, Event, EventRecord, Flushed, Handoff, LaunchAttributes,
-    LaunchOrder, LinkKind, Linked, Mark, Marked, Operation, OperationsDue, OsCall, Overhead,
-    OverheadKind, Placement, Received, Scheduled, SchedulerSession, Scope, Sent, Stepped,
-    StreamDescribed, StreamKind, SwitchedOff, Synchronization, SynchronizationKind, Tenancy,
+    DeviceDescribed, DeviceSession, Event, EventRecord, Flushed, Footprint, Handoff,
+    LaunchAttributes, LaunchOrder, LinkKind, Linked, Mark, Marked, Multiprocessors, Operation,
+    OperationsDue, OsCall, Overhead, OverheadKind, Placement, Received, Scheduled,
+    SchedulerSession, Scope, Sent, Stepped, StreamDescribed, StreamKind, SwitchedOff,
+    Synchronization, SynchronizationKind, Tenancy,
 };
 use lineage_sim_model::{
-    DeviceTime, Direction, Facts, Host, Model, OperationKey, Settings, StreamKey, StreamOptions,
-    Submission, Work,
+    DeviceTime, Direction, Facts, Footprint as Taken, Host, Model, OperationKey, Settings,
+    StreamKey, StreamOptions, Submission, Work,
 };
 
 /// The thread that launches.
@@ -50,6 +51,8 @@ struct Launched {
     stream: u32,
     name: Arc<str>,
     kind: ActivityKind,
+    /// What a kernel takes.
+    footprint: Option<Taken>,
     /// Of a node of a graph: its launch.
     graph_launch: Option<u32>,
 }
@@ -118,6 +121,17 @@ impl World {
             device: 0,
             copy_engines: Some(2),
             tenancy: Some(Tenancy::Exclusive),
+            multiprocessors: Some(Multiprocessors {
+                // Without a limit the driver answers as for a large device.
+                count: Some(match settings.multiprocessors {
+                    0 => 132,
+                    count => count,
+                }),
+                threads: Some(settings.threads_per_multiprocessor),
+                registers: Some(settings.registers_per_multiprocessor),
+                shared_bytes: Some(settings.shared_bytes_per_multiprocessor),
+                blocks: Some(settings.blocks_per_multiprocessor),
+            }),
         });
         world.saw(SchedulerSession::Watched {
             tid: ENGINE,
@@ -137,8 +151,13 @@ impl World {
 
     /// A stream that no other is ordered with.
     pub(crate) fn stream(&mut self) -> u32 {
-        self.streams
-            .push(self.model.add_stream(StreamOptions::default()));
+        self.stream_of(0)
+    }
+
+    /// The same, of this priority: the lower number goes first.
+    pub(crate) fn stream_of(&mut self, priority: i32) -> u32 {
+        let options = StreamOptions::default().priority(priority);
+        self.streams.push(self.model.add_stream(options));
         let number = self.streams.len() as u32;
         let now = self.now();
         self.saw(StreamDescribed {
@@ -233,6 +252,10 @@ impl World {
             launch.work,
             Work::Kernel { programmatic, .. } if programmatic.may_overlap
         );
+        let footprint = match &launch.work {
+            Work::Kernel { footprint, .. } => Some(*footprint),
+            _ => None,
+        };
         let before = self.now();
         let submission = Submission::new(u64::from(correlation), launch.work);
         let key = self.key(launch.stream);
@@ -271,6 +294,7 @@ impl World {
                 stream: launch.stream,
                 name: launch.name.into(),
                 kind,
+                footprint,
                 graph_launch: None,
             },
         );
@@ -509,6 +533,7 @@ impl World {
             let device = |ns| Some(at(device_time.at(ns)));
             let node = launched.graph_launch.is_some();
             let correlation = launched.graph_launch.unwrap_or(facts.number as u32);
+            let taken = launched.footprint;
             let operation = Operation {
                 session: 1,
                 kind: launched.kind,
@@ -526,8 +551,14 @@ impl World {
                 graph: node.then_some(9),
                 bytes: 0,
                 copies: 1,
-                grid: [1, 1, 1],
-                block: [32, 1, 1],
+                grid: taken.map_or([0; 3], |of| [of.blocks as u32, 1, 1]),
+                block: taken.map_or([0; 3], |of| [of.threads, 1, 1]),
+                footprint: taken.map(|of| Footprint {
+                    registers_per_thread: of.registers / of.threads,
+                    static_shared_bytes: of.shared_bytes / 2,
+                    dynamic_shared_bytes: of.shared_bytes - of.shared_bytes / 2,
+                    blocks_per_cluster: Some(1),
+                }),
             };
             self.events.push(operation.into());
             self.events.push(
@@ -594,6 +625,7 @@ impl Launch {
 }
 
 /// What was seen, and what was so.
+#[derive(Clone)]
 pub(crate) struct Recorded {
     pub(crate) events: Vec<Event>,
     pub(crate) facts: BTreeMap<u64, Facts>,

@@ -7,7 +7,7 @@ use lineage_core::observation::{
 };
 use lineage_sim_model::{GraphNode, Work};
 
-use super::{ENGINE, Launched, World, at, thread};
+use super::{ENGINE, Launched, Taken, World, at, thread};
 
 impl World {
     /// Launches a graph of these nodes in a stream: name, how long, and which nodes before it. The
@@ -102,6 +102,7 @@ impl World {
                     stream,
                     name: (*name).into(),
                     kind: ActivityKind::Kernel,
+                    footprint: Some(Taken::default()),
                     graph_launch: Some(correlation),
                 },
             );

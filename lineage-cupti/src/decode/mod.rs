@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::observation::{
-    ActivityKind, ApiDomain, ApiRecord, Event, ExternalRecord, Operation, OperationsDue, Placement,
+    ActivityKind, ApiDomain, ApiRecord, Event, ExternalRecord, Footprint, Operation, OperationsDue,
+    Placement,
 };
 
 use crate::sys::NextRecord;
@@ -254,6 +255,15 @@ impl Decoder {
         operation.submitted = HostNanos::from_cupti(record.u64(at::SUBMITTED)?);
         operation.grid = three(at::GRID)?;
         operation.block = three(at::BLOCK)?;
+        let cluster = three(at::CLUSTER)?;
+        operation.footprint = footprint(
+            u32::from(record.u16(at::REGISTERS_PER_THREAD)?),
+            [
+                record.u32(at::STATIC_SHARED_MEMORY)?,
+                record.u32(at::DYNAMIC_SHARED_MEMORY)?,
+            ],
+            cluster,
+        );
         let names = &mut self.names;
         operation.name = self.loaded.read(self.lent, || {
             // SAFETY: the name may be read now, so by the caller's word it is there.
@@ -312,6 +322,7 @@ impl Decoder {
             copies: 1,
             grid: [0; 3],
             block: [0; 3],
+            footprint: None,
         })
     }
 
@@ -337,8 +348,24 @@ impl Decoder {
             copies: 1,
             grid: [0; 3],
             block: [0; 3],
+            footprint: None,
         })
     }
+}
+
+/// What a kernel takes; `None` where a number cannot be one, as a negative one.
+fn footprint(registers: u32, shared: [u32; 2], cluster: [u32; 3]) -> Option<Footprint> {
+    let bytes = |of: u32| i32::try_from(of).ok().and(Some(of));
+    let blocks = cluster.into_iter().try_fold(1_u32, |blocks, of| {
+        // 0 where there are no clusters.
+        blocks.checked_mul(of.max(1))
+    });
+    Some(Footprint {
+        registers_per_thread: registers,
+        static_shared_bytes: bytes(shared[0])?,
+        dynamic_shared_bytes: bytes(shared[1])?,
+        blocks_per_cluster: Some(blocks?),
+    })
 }
 
 /// Where the fields are that all operations have.

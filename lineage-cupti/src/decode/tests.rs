@@ -61,7 +61,13 @@ fn kernel(size: usize, correlation: u32, name: &'static std::ffi::CStr) -> Bytes
         .u32(40, 1)
         .u32(44, 2)
         .u32(48, 13)
+        // 40 registers; 4,096 and 16,384 bytes; clusters of two by two blocks.
+        .u32(4, 40 << 16)
+        .u32(76, 4_096)
+        .u32(80, 16_384)
         .u32(92, correlation)
+        .u32(176, 2)
+        .u32(180, 2)
         .u64(104, name.as_ptr() as u64)
         .u64(120, 4000)
         .u64(128, 4500)
@@ -161,6 +167,12 @@ fn a_kernel_reads_the_same_in_records_of_both_versions() {
             copies: 1,
             grid: [3, 2, 1],
             block: [128, 4, 1],
+            footprint: Some(Footprint {
+                registers_per_thread: 40,
+                static_shared_bytes: 4_096,
+                dynamic_shared_bytes: 16_384,
+                blocks_per_cluster: Some(4),
+            }),
         };
         assert_eq!(operation(&events[0]), &expected);
         assert_eq!(operation(&events[1]).name.as_deref(), Some("softmax"));

@@ -1,4 +1,5 @@
-//! What each device is like, as the driver tells it: how many engines copy, and who else can have it.
+//! What each device is like, as the driver tells it: how many engines copy, what its multiprocessors hold,
+//! and who else can have it.
 //!
 //! Attributes of `CUdevice_attribute` (`cuda.h`), asked for by `cuDeviceGetAttribute`, which looks things
 //! up and waits for nothing. A driver that does not know an attribute says so, and it is not known then.
@@ -6,13 +7,23 @@
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
-use lineage_core::observation::{DeviceDescribed, Tenancy};
+use lineage_core::observation::{DeviceDescribed, Multiprocessors, Tenancy};
 
+/// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
+const MULTIPROCESSOR_COUNT: u32 = 16;
 /// `CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT`: kernels may not run for long, as where a screen hangs on
 /// the device, which others draw on then.
 const KERNEL_EXEC_TIMEOUT: u32 = 17;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_MODE`.
 const COMPUTE_MODE: u32 = 20;
+/// `CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR`.
+const THREADS_PER_MULTIPROCESSOR: u32 = 39;
+/// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR`, in bytes.
+const SHARED_BYTES_PER_MULTIPROCESSOR: u32 = 81;
+/// `CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR`.
+const REGISTERS_PER_MULTIPROCESSOR: u32 = 82;
+/// `CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR`, since CUDA 11.0.
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 106;
 /// `CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT`.
 const ASYNC_ENGINE_COUNT: u32 = 40;
 /// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`, since CUDA 12.3: contexts on the device are shared via MPS.
@@ -76,15 +87,23 @@ impl Driver {
             };
             (code == 0).then_some(value)
         };
+        let count = |of: u32| attribute(of).and_then(|count| u32::try_from(count).ok());
+        let multiprocessors = Multiprocessors {
+            count: count(MULTIPROCESSOR_COUNT),
+            threads: count(THREADS_PER_MULTIPROCESSOR),
+            registers: count(REGISTERS_PER_MULTIPROCESSOR),
+            shared_bytes: count(SHARED_BYTES_PER_MULTIPROCESSOR),
+            blocks: count(BLOCKS_PER_MULTIPROCESSOR),
+        };
         DeviceDescribed {
             device: number,
-            copy_engines: attribute(ASYNC_ENGINE_COUNT)
-                .and_then(|engines| u32::try_from(engines).ok()),
+            copy_engines: count(ASYNC_ENGINE_COUNT),
             tenancy: tenancy(
                 attribute(COMPUTE_MODE),
                 attribute(MPS_ENABLED),
                 attribute(KERNEL_EXEC_TIMEOUT),
             ),
+            multiprocessors: Some(multiprocessors).filter(|of| *of != Multiprocessors::default()),
         }
     }
 }

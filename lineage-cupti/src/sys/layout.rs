@@ -108,6 +108,8 @@ pub mod external {
 /// `CUpti_ActivityKernel8` to `CUpti_ActivityKernel13`: what they share.
 pub mod kernel {
     offsets! {
+        /// Registers of each thread: a `uint16_t`.
+        REGISTERS_PER_THREAD = 6;
         /// When it began, in ns.
         START = 16;
         /// When it ended, in ns.
@@ -122,6 +124,10 @@ pub mod kernel {
         GRID = 52;
         /// Block size: three `int32_t`.
         BLOCK = 64;
+        /// Shared memory that the function declares, in bytes: an `int32_t`.
+        STATIC_SHARED_MEMORY = 76;
+        /// Shared memory that the launch asked for, in bytes: an `int32_t`.
+        DYNAMIC_SHARED_MEMORY = 80;
         /// The call that asked for it.
         CORRELATION_ID = 92;
         /// Address of the name.
@@ -136,6 +142,8 @@ pub mod kernel {
         GRAPH_ID = 156;
         /// The hardware channel.
         CHANNEL_ID = 168;
+        /// Blocks of a cluster: three `uint32_t`, 0 without clusters.
+        CLUSTER = 176;
         /// Size of the oldest version read here, `CUpti_ActivityKernel8` of CUDA 11.8.
         SIZE_8 = 200;
         /// Size of `CUpti_ActivityKernel9`, CUDA 12.

@@ -27,8 +27,10 @@ pub(crate) struct Kernel {
     pub(crate) collective: Option<Collective>,
 }
 
-/// What a kernel takes that nobody said anything about, as `cuFuncGetAttribute` answers.
-pub(crate) const REGISTERS_PER_THREAD: u32 = 32;
+/// Registers of each thread of a kernel, 32 where nobody said anything about it.
+pub(crate) fn registers_per_thread(kernel: Option<&Kernel>) -> u32 {
+    kernel.map_or(32, |kernel| kernel.registers_per_thread)
+}
 
 // SAFETY: whoever registers promises that the function may be called with its pointer on the
 // device's thread, and that the pointer may be dropped on any.

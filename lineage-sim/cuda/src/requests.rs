@@ -38,17 +38,18 @@ pub(crate) struct KernelLaunch {
 
 impl KernelLaunch {
     pub(crate) fn request(self, stream_priority: i32) -> Request {
+        let name = self.function.name;
+        let kernel = kernels::find(name);
         let shape = records_kernels().then(|| Shape::Kernel {
             function: self.function.clone(),
             grid: self.grid,
             block: self.block,
             dynamic_shared_bytes: self.dynamic_shared_bytes,
+            registers_per_thread: kernels::registers_per_thread(kernel.as_deref()),
             cooperative: self.cooperative,
             priority: self.priority.unwrap_or(stream_priority),
             cluster: self.cluster,
         });
-        let name = self.function.name;
-        let kernel = kernels::find(name);
         Request {
             kind: OPERATION_KERNEL,
             name: Some(name),
@@ -74,9 +75,7 @@ impl KernelLaunch {
             |extents: &[u32; 3]| extents.iter().map(|extent| u64::from(*extent)).product();
         let (blocks, threads): (u64, u64) = (product(&self.grid), product(&self.block));
         let threads = threads as u32;
-        let registers = kernel.map_or(kernels::REGISTERS_PER_THREAD, |kernel| {
-            kernel.registers_per_thread
-        });
+        let registers = kernels::registers_per_thread(kernel);
         let mut programmatic = Programmatic::default();
         programmatic.may_overlap = self.programmatic;
         if let Some(kernel) = kernel {

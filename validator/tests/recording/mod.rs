@@ -174,6 +174,7 @@ pub fn kernel(correlation: u32, start: u64, end: u64) -> Operation {
         copies: 1,
         grid: [1, 1, 1],
         block: [32, 1, 1],
+        footprint: None,
     }
 }
 
@@ -185,6 +186,7 @@ pub fn copy(correlation: u32, kind: &str, start: u64, end: u64) -> Operation {
         bytes: 4096,
         grid: [0; 3],
         block: [0; 3],
+        footprint: None,
         ..kernel(correlation, start, end)
     }
 }

@@ -1,7 +1,7 @@
 //! Executed kernels, copies and sets, and launches of graphs.
 
 use lineage_core::id::CorrelationId;
-use lineage_core::observation::{Event, GraphLaunch, GraphSequence, Operation};
+use lineage_core::observation::{Event, Footprint, GraphLaunch, GraphSequence, Operation};
 
 use super::calls::correlation;
 use super::of_kind;
@@ -65,6 +65,7 @@ pub(super) fn operation<P: Port>(
         ["block_x", "block_y", "block_z"],
         given.map(|of| of.block),
     )?;
+    let footprint = footprint(port, given.and_then(|of| of.footprint))?;
     let Some(kind) = kind else {
         return Ok(None);
     };
@@ -86,6 +87,37 @@ pub(super) fn operation<P: Port>(
         copies: need("copies", copies)?,
         grid: need("grid_x", grid)?,
         block: need("block_x", block)?,
+        footprint,
+    }))
+}
+
+/// What a kernel takes; `None` where its registers are null, as in the directories of older writers.
+fn footprint<P: Port>(port: &mut P, given: Option<Footprint>) -> Result<Option<Footprint>, Bad> {
+    let mut number = |name, given| port::u32(port, Column::u32(name), given);
+    let registers = number(
+        "registers_per_thread",
+        given.map(|of| of.registers_per_thread),
+    )?;
+    let fixed = number(
+        "static_shared_bytes",
+        given.map(|of| of.static_shared_bytes),
+    )?;
+    let dynamic = number(
+        "dynamic_shared_bytes",
+        given.map(|of| of.dynamic_shared_bytes),
+    )?;
+    let blocks_per_cluster = number(
+        "blocks_per_cluster",
+        given.and_then(|of| of.blocks_per_cluster),
+    )?;
+    let Some(registers_per_thread) = registers else {
+        return Ok(None);
+    };
+    Ok(Some(Footprint {
+        registers_per_thread,
+        static_shared_bytes: need("static_shared_bytes", fixed)?,
+        dynamic_shared_bytes: need("dynamic_shared_bytes", dynamic)?,
+        blocks_per_cluster,
     }))
 }
 

@@ -164,6 +164,15 @@ impl Dice {
         CorrelationId(self.u32())
     }
 
+    fn footprint(&mut self) -> Option<Footprint> {
+        self.maybe(|dice| Footprint {
+            registers_per_thread: dice.u32(),
+            static_shared_bytes: dice.u32(),
+            dynamic_shared_bytes: dice.u32(),
+            blocks_per_cluster: dice.maybe(Self::u32),
+        })
+    }
+
     fn operation(&mut self) -> Operation {
         Operation {
             session: self.u32(),
@@ -188,6 +197,7 @@ impl Dice {
             copies: self.u32(),
             grid: [self.u32(), 1, self.u32()],
             block: [self.u32(), self.u32(), 1],
+            footprint: self.footprint(),
         }
     }
 

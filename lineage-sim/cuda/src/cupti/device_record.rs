@@ -25,6 +25,7 @@ pub(crate) enum Shape {
         grid: [u32; 3],
         block: [u32; 3],
         dynamic_shared_bytes: u32,
+        registers_per_thread: u32,
         cooperative: bool,
         priority: i32,
         /// Blocks of a cluster; zeros for none.
@@ -235,6 +236,7 @@ impl Common {
             grid,
             block,
             dynamic_shared_bytes,
+            registers_per_thread,
             cooperative,
             priority,
             cluster,
@@ -244,7 +246,8 @@ impl Common {
         };
         let mut writer = Writer(place);
         writer.u32(0, part.kind);
-        writer.u16(kernel::REGISTERS_PER_THREAD, 32);
+        let registers = u16::try_from(*registers_per_thread).unwrap_or(u16::MAX);
+        writer.u16(kernel::REGISTERS_PER_THREAD, registers);
         writer.u64(kernel::START, part.start_ns);
         writer.u32(kernel::DEVICE_ID, self.device);
         writer.u32(kernel::CONTEXT_ID, self.owner.context_id);

@@ -158,7 +158,7 @@ driver_functions! {
             // Static shared, constant and local memory: not read from the text.
             1..=3 => 0,
             // Registers, PTX and binary version.
-            4 => 32,
+            4 => kernels::registers_per_thread(kernels::find(function.name).as_deref()) as c_int,
             5 | 6 => 90,
             8 => function.max_dynamic_shared_bytes.load(Ordering::Relaxed),
             7 | 9..=15 => 0,

@@ -288,6 +288,7 @@ fn row(call: u64, of: LaunchEpoch, start: u64, end: u64, faults: &[FaultCode]) -
             copies: 1,
             grid: [4, 1, 1],
             block: [32, 1, 1],
+            footprint: None,
         }),
         graph: None,
         binding: Binding::Bound(of),
