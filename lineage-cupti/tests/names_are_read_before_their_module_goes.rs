@@ -76,7 +76,7 @@ fn while_work_runs_that_keeps_the_buffer() {
         let other = Program::new();
         let session = gpu::session(Cupti::new());
         // Three seconds of work, on another stream.
-        (0..10).for_each(|label| busy.launch_long(label));
+        busy.launch_longest(0);
         other.launch(100);
         other.synchronize();
         let began = Instant::now();
@@ -86,7 +86,7 @@ fn while_work_runs_that_keeps_the_buffer() {
             Program::new().unload();
         }
         assert!(
-            began.elapsed() < Duration::from_millis(1_500),
+            began.elapsed() < Duration::from_millis(2_500),
             "it waits no longer than it may"
         );
         busy.synchronize();
@@ -95,7 +95,7 @@ fn while_work_runs_that_keeps_the_buffer() {
         busy.launch(200);
         busy.synchronize();
         let report = gpu::end(session);
-        let mut expected = vec![None; 11];
+        let mut expected = vec![None; 2];
         expected.push(Some("work"));
         assert_eq!(
             names(&report),

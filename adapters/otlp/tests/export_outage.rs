@@ -139,12 +139,12 @@ fn a_flush_ends_in_time_and_does_not_lose_anything() {
         }
     });
     let mut settings = settings(&server.endpoint(), Protocol::HttpProtobuf);
-    settings.timeout(Duration::from_millis(700));
+    settings.timeout(Duration::from_millis(2_000));
     let exporter = Exporter::start(settings);
     exporter.offer(0..10);
     let before = Instant::now();
     assert!(!exporter.pipeline.flush(Duration::from_millis(200)));
-    assert!(before.elapsed() < Duration::from_millis(600));
+    assert!(before.elapsed() < Duration::from_millis(1_900));
     assert!(exporter.pipeline.flush(SOON));
     let (counts, _) = exporter.shutdown(SOON);
     assert_eq!((counts.spans.sent, counts.spans.lost.total()), (10, 0));
@@ -160,7 +160,7 @@ fn a_dropped_pipeline_does_not_wait_and_counts() {
     let counters = exporter.pipeline.counters();
     let before = Instant::now();
     drop(exporter);
-    assert!(before.elapsed() < Duration::from_millis(200));
+    assert!(before.elapsed() < SOON);
     while counters.snapshot().spans.lost.shutdown < 10 {
         assert!(before.elapsed() < SOON);
         std::thread::sleep(Duration::from_millis(5));

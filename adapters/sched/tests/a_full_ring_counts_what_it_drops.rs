@@ -35,7 +35,8 @@ fn a_full_ring_counts_what_it_drops() {
     let report = common::end(lineage);
 
     let switches = common::switches(&report, tid);
-    assert!(switches.len() <= room, "{} in {room}", switches.len());
+    // As much as it holds, and what the session's first reading found if that was late.
+    assert!(switches.len() < room * 2, "{} in {room}", switches.len());
     let mut lost = 0;
     let mut last = None;
     for session in common::scheduler_sessions(&report) {

@@ -19,6 +19,7 @@ const PTX: &CStr = c"
 .address_size 64
 .visible .entry work(.param .u64 label) { ret; }
 .visible .entry long_work(.param .u64 label) { ret; }
+.visible .entry longest_work(.param .u64 label) { ret; }
 ";
 
 /// The driver's functions that the tests call, with their parameters as machine words.
@@ -68,6 +69,7 @@ pub(crate) struct Program {
     module: usize,
     work: usize,
     long_work: usize,
+    longest_work: usize,
     memory: usize,
 }
 
@@ -85,6 +87,11 @@ impl Program {
         gpu.kernel("long_work")
             .label_argument(0)
             .duration_ns(300_000_000)
+            .timed()
+            .expect("a valid name");
+        gpu.kernel("longest_work")
+            .label_argument(0)
+            .duration_ns(3_000_000_000)
             .timed()
             .expect("a valid name");
         (gpu, Self::new())
@@ -126,6 +133,7 @@ impl Program {
             function
         };
         let (work, long_work) = (function(c"work"), function(c"long_work"));
+        let longest_work = function(c"longest_work");
         ok(
             "cuMemAlloc_v2",
             functions.call(c"cuMemAlloc_v2", [place(&mut memory), BYTES]),
@@ -137,6 +145,7 @@ impl Program {
             module,
             work,
             long_work,
+            longest_work,
             memory,
         }
     }
@@ -185,6 +194,11 @@ impl Program {
     /// Launches one kernel of 300 ms.
     pub(crate) fn launch_long(&self, label: u64) {
         assert_eq!(self.launch_function(self.long_work, label), 0);
+    }
+
+    /// Launches one kernel of 3 s.
+    pub(crate) fn launch_longest(&self, label: u64) {
+        assert_eq!(self.launch_function(self.longest_work, label), 0);
     }
 
     /// A launch that the driver refuses.
