@@ -19,4 +19,6 @@ mod score;
 mod under_each_switch;
 mod with_all_evidence;
 mod with_less;
+#[path = "../../lineage-core/tests/verdicts_are_right_or_unresolved/without.rs"]
+mod without;
 mod world;

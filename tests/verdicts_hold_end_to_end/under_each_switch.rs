@@ -5,7 +5,7 @@
 use lineage_core::source::Tier;
 use lineage_sim::{Config, CuptiVersion, Faults, RuntimeCalls, isolated};
 
-use crate::evidence::Without;
+use crate::evidence::{judge_without, kinds};
 use crate::run::{Run, model, report, usual, with};
 use crate::scenario::every_combination;
 
@@ -92,8 +92,8 @@ switches! {
 fn holds_for_all(what: &str, config: Config) {
     let run = Run::of(&every_combination(200), config, Tier::Explain);
     report(&format!("all pairs, {what}"), &run.score());
-    for without in Without::ALL {
-        let (rows, lives) = without.judge(&run.recorded.report.observations);
+    for without in kinds() {
+        let (rows, lives) = judge_without(without, &run.recorded.report.observations);
         report(
             &format!("all pairs, {what}, without {without:?}"),
             &run.score_of(&rows, &lives),

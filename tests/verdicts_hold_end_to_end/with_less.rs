@@ -5,7 +5,7 @@ use lineage_core::source::Tier;
 use lineage_core::verdict::VerdictKind;
 use lineage_sim::isolated;
 
-use crate::evidence::{Without, judge};
+use crate::evidence::{judge, judge_without, kinds};
 use crate::run::{Run, report, usual};
 
 #[test]
@@ -15,8 +15,8 @@ fn what_is_taken_away_makes_claims_unresolved_and_none_wrong() {
         || {
             let run = Run::new(usual(), Tier::Explain);
             let full = run.score();
-            for without in Without::ALL {
-                let (rows, lives) = without.judge(&run.recorded.report.observations);
+            for without in kinds() {
+                let (rows, lives) = judge_without(without, &run.recorded.report.observations);
                 let score = run.score_of(&rows, &lives);
                 report(&format!("without {without:?}"), &score);
                 let [now, before] = [&score[0], &full[0]].map(|of| of.claimed_ns);

@@ -5,7 +5,8 @@ use lineage_sim_model::{Footprint, Settings, Work};
 
 use crate::scenario::Scenario;
 use crate::scenarios::{total, verdicts};
-use crate::score::{Without, judge, score};
+use crate::score::{judge, score};
+use crate::without::Without;
 use crate::world::{Launch, World};
 
 /// Four multiprocessors of 2,048 threads, 65,536 registers, 233,472 bytes of shared memory and 32

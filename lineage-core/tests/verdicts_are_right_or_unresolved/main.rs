@@ -15,4 +15,5 @@ mod score;
 mod single_rules;
 mod stricter;
 mod sums;
+mod without;
 mod world;

@@ -6,7 +6,8 @@ use lineage_sim_model::Settings;
 use crate::scenario::{
     Cause, Scenario, play, play_alone, play_behind, play_graph, play_step, play_waiting,
 };
-use crate::score::{Score, Without, judge, number_of, score};
+use crate::score::{Score, judge, number_of, score};
+use crate::without::Without;
 
 /// A device's latency, so that dispatch is not nothing.
 fn usual() -> Settings {

@@ -6,7 +6,7 @@ use lineage_sim_model::Settings;
 
 use crate::scenario::{Cause, play, play_behind_blocked_copy};
 use crate::scenarios::{total, verdicts};
-use crate::score::Without;
+use crate::without::Without;
 
 fn usual() -> Settings {
     Settings::default()
