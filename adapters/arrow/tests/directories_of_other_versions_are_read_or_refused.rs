@@ -199,8 +199,7 @@ fn a_column_that_an_older_writer_did_not_have_is_null() {
     let newer = [
         "task",
         "registers_per_thread",
-        "static_shared_bytes",
-        "dynamic_shared_bytes",
+        "shared_bytes",
         "blocks_per_cluster",
     ];
     change(&mut older, "launches", |batch| {

@@ -7,6 +7,7 @@ use lineage_core::observation::{
     OsCall, Scheduled, SwitchedOff, Synchronization, SynchronizationKind,
 };
 
+use crate::footprint;
 use crate::function::Function;
 use crate::given;
 use crate::names::NameId;
@@ -158,13 +159,17 @@ impl Entry {
             block,
             ..
         } = *activity;
+        let kept = match sort {
+            Sort::Kernel => activity.footprint.and_then(footprint::pack),
+            _ => Some(activity.bytes),
+        };
         let mut entry = Self::new(activity.process, wire, sort)
             .times(activity.start_ns, activity.end_ns)
             .wide([
                 activity.queued_ns,
                 activity.submitted_ns,
                 activity.graph_node,
-                Some(activity.bytes),
+                kept,
             ])
             .narrow([Some(device), Some(context), Some(stream), graph])
             .named(activity.name);
@@ -333,6 +338,11 @@ impl Entry {
     pub(crate) fn event(&self, name: Option<Arc<str>>) -> Option<Event> {
         let (start, end) = (self.start().map(HostNanos), self.end().map(HostNanos));
         let correlation = CorrelationId(self.wire);
+        // A kernel has no bytes: in their place is what it takes.
+        let (bytes, footprint) = match self.sort() {
+            Sort::Kernel => (0, self.wide_of(3).map(footprint::unpack)),
+            _ => (self.wide[3], None),
+        };
         let operation = |kind| Operation {
             session: SESSION,
             kind,
@@ -347,11 +357,11 @@ impl Entry {
             name: name.clone(),
             graph_node: self.wide_of(2),
             graph: self.narrow_of(3),
-            bytes: self.wide[3],
+            bytes,
             copies: self.pad,
             grid: [self.narrow[4], self.narrow[5], self.narrow[6]],
             block: [self.narrow[7], self.narrow[8], self.narrow[9]],
-            footprint: None,
+            footprint,
         };
         Some(match self.sort() {
             Sort::Kernel => operation(ActivityKind::Kernel).into(),

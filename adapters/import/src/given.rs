@@ -2,7 +2,7 @@
 //! `None`, never 0. Names were given to [`Collector::name`](crate::Collector::name) before.
 
 use lineage_core::id::ProcessOrdinal;
-use lineage_core::observation::{ActivityKind, SwitchedOff, SynchronizationKind};
+use lineage_core::observation::{ActivityKind, Footprint, SwitchedOff, SynchronizationKind};
 
 use crate::names::NameId;
 
@@ -86,6 +86,8 @@ pub struct Activity {
     pub grid: [u32; 3],
     /// Block size, for kernels.
     pub block: [u32; 3],
+    /// What else a kernel takes of the multiprocessors, where the recording has it.
+    pub footprint: Option<Footprint>,
 }
 
 /// A record of a wait, of a thread or of a stream.

@@ -32,6 +32,7 @@ mod captures;
 mod collector;
 mod entry;
 mod error;
+mod footprint;
 mod function;
 mod given;
 mod holdings;
@@ -62,4 +63,6 @@ pub use skip::Skip;
 pub use slices::{Slice, Slices};
 pub use templates::{Capture, CapturedLaunch, Replay, TemplateMatch, match_templates};
 
-pub use lineage_core::observation::{ActivityKind, Recorder, SwitchedOff, SynchronizationKind};
+pub use lineage_core::observation::{
+    ActivityKind, Footprint, Recorder, SwitchedOff, SynchronizationKind,
+};

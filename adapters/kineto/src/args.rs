@@ -21,6 +21,10 @@ pub(crate) struct Args<'t> {
     pub(crate) graph_node: Option<Value<'t>>,
     pub(crate) grid: Option<Value<'t>>,
     pub(crate) block: Option<Value<'t>>,
+    /// `registers per thread`.
+    pub(crate) registers: Option<Value<'t>>,
+    /// `shared memory` of a block, in bytes: declared and asked for together.
+    pub(crate) shared: Option<Value<'t>>,
     /// The kernel's name, on HIP's launch calls.
     pub(crate) kernel: Option<Text<'t>>,
     pub(crate) synchronization_kind: Option<Text<'t>>,
@@ -57,6 +61,8 @@ impl<'t> Args<'t> {
                 (b"graph node id", _) => args.graph_node = Some(value),
                 (b"grid", _) => args.grid = Some(value),
                 (b"block", _) => args.block = Some(value),
+                (b"registers per thread", _) => args.registers = Some(value),
+                (b"shared memory", _) => args.shared = Some(value),
                 (b"kernel", Value::Text(text)) => args.kernel = Some(text),
                 (b"cuda_sync_kind", Value::Text(text)) => args.synchronization_kind = Some(text),
                 (b"wait_on_cuda_event_id" | b"event_id", _) => args.event = Some(value),

@@ -2,8 +2,8 @@
 
 use lineage_core::id::ProcessOrdinal;
 use lineage_import::{
-    Activity, ActivityKind, ApiCall, CollectError, Collector, EventRecord, NameId, Range,
-    RangeKind, Skip, Synchronization, SynchronizationKind,
+    Activity, ActivityKind, ApiCall, CollectError, Collector, EventRecord, Footprint, NameId,
+    Range, RangeKind, Skip, Synchronization, SynchronizationKind,
 };
 
 use crate::args::Args;
@@ -96,6 +96,8 @@ impl Records {
         let graph = self.field(args.graph).filter(|&graph| graph != 0);
         let grid = self.dimensions(args.grid);
         let block = self.dimensions(args.block);
+        let registers: Option<u16> = self.field(args.registers);
+        let shared: Option<u32> = self.field(args.shared);
         let name = event.name.map(|name| self.name(Some(name)));
         self.collector.activity(Activity {
             process: self.process,
@@ -115,6 +117,14 @@ impl Records {
             copies: 1,
             grid,
             block,
+            // Kineto says nothing of clusters.
+            footprint: registers
+                .zip(shared)
+                .map(|(registers, shared_bytes)| Footprint {
+                    registers_per_thread: u32::from(registers),
+                    shared_bytes,
+                    blocks_per_cluster: None,
+                }),
         })
     }
 

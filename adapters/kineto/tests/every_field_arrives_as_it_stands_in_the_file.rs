@@ -3,7 +3,7 @@
 mod traces;
 
 use lineage_core::id::{CorrelationId, HostNanos};
-use lineage_core::observation::{ActivityKind, SynchronizationKind};
+use lineage_core::observation::{ActivityKind, Footprint, SynchronizationKind};
 use lineage_import::{DeviceDescription, ProcessDescription};
 
 /// As Kineto writes it since 2024.
@@ -13,7 +13,7 @@ const API: &str = r#"{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKerne
 const KERNEL: &str = r#"{"ph": "X", "cat": "kernel", "name": "void gemm<float>(float*)",
     "pid": 3, "tid": 7, "ts": 4203669605000.25, "dur": 17,
     "args": {"External id": 5, "queued": 0, "device": 3, "context": 2, "stream": 7,
-    "correlation": 41, "registers per thread": 122, "blocks per SM": NaN,
+    "correlation": 41, "registers per thread": 122, "shared memory": 69632, "blocks per SM": NaN,
     "grid": [8, 16, 5], "block": [128, 2, 1], "graph id": 6, "graph node id": 25769803780}}"#;
 
 #[test]
@@ -46,6 +46,12 @@ fn a_launch_and_its_kernel() {
     assert_eq!(kernel.end, Some(HostNanos(base + 4_203_669_605_017_250)));
     assert_eq!((kernel.queued, kernel.submitted), (None, None));
     assert_eq!((kernel.grid, kernel.block), ([8, 16, 5], [128, 2, 1]));
+    let expected = Footprint {
+        registers_per_thread: 122,
+        shared_bytes: 69_632,
+        blocks_per_cluster: None,
+    };
+    assert_eq!(kernel.footprint, Some(expected));
     assert_eq!(kernel.graph_node, Some(25_769_803_780));
     assert_eq!(kernel.graph, Some(6));
 

@@ -1,6 +1,6 @@
 //! What the device executed: kernels, copies, sets, and graphs that were recorded as a whole.
 
-use lineage_core::observation::ActivityKind;
+use lineage_core::observation::{ActivityKind, Footprint};
 use lineage_import::{Activity, NameId, Skip};
 
 use crate::ImportError;
@@ -58,7 +58,7 @@ const COPY_KINDS: [&str; 14] = [
 ];
 
 /// The columns of all these tables; one that a table lacks is absent in every row of it.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 28] = [
     "globalPid",
     "correlationId",
     "start",
@@ -75,6 +75,12 @@ const COLUMNS: [&str; 22] = [
     "demangledName",
     "shortName",
     "mangledName",
+    "registersPerThread",
+    "staticSharedMemory",
+    "dynamicSharedMemory",
+    "clusterX",
+    "clusterY",
+    "clusterZ",
     "gridX",
     "gridY",
     "gridZ",
@@ -114,6 +120,12 @@ fn read(
                 demangled,
                 short,
                 mangled,
+                registers,
+                declared,
+                asked_for,
+                cluster_x,
+                cluster_y,
+                cluster_z,
                 sizes @ ..,
             ] = values;
             let Some(owner) = reading.owner(pass, global)? else {
@@ -142,11 +154,15 @@ fn read(
                 copies: reading.optional(copies.number()).unwrap_or(1).max(1),
                 grid,
                 block: [block_x, block_y, block_z],
+                footprint: None,
             };
             match kind {
                 ActivityKind::Kernel => {
                     activity.name = kernel_name(reading, [demangled, short, mangled])?;
                     activity.graph = reading.optional(graph.number());
+                    let cluster = [cluster_x, cluster_y, cluster_z];
+                    activity.footprint =
+                        footprint(reading, registers, [declared, asked_for], cluster);
                 }
                 ActivityKind::Copy => {
                     let number: Option<usize> = reading.optional(copy_kind.number());
@@ -183,4 +199,25 @@ fn kernel_name(
 /// Ids of graphs and their nodes are counted from 1.
 fn graph_id(id: Option<u64>) -> Option<u64> {
     id.filter(|&id| id != 0)
+}
+
+/// What a kernel takes; `None` where its registers or its shared memory are not there.
+fn footprint(
+    reading: &mut Reading<'_>,
+    registers: Value<'_>,
+    shared: [Value<'_>; 2],
+    cluster: [Value<'_>; 3],
+) -> Option<Footprint> {
+    let registers: Option<u16> = reading.optional(registers.number());
+    let [declared, asked_for] =
+        shared.map(|bytes| -> Option<u32> { reading.optional(bytes.number()) });
+    // 0 where there are no clusters; older exports do not have the columns.
+    let blocks = cluster.map(|blocks| -> Option<u32> { reading.optional(blocks.number()) });
+    let mut blocks = blocks.into_iter();
+    let blocks_per_cluster = blocks.try_fold(1_u32, |all, of| all.checked_mul(of?.max(1)));
+    Some(Footprint {
+        registers_per_thread: u32::from(registers?),
+        shared_bytes: declared?.checked_add(asked_for?)?,
+        blocks_per_cluster,
+    })
 }

@@ -6,7 +6,7 @@ use common::{
     CALLS, Export, KERNELS, OTHER_PROCESS, OTHER_THREAD, PROCESS, STRINGS, THREAD, observations,
     operations, skipped,
 };
-use lineage_core::observation::{ActivityKind, Event, SwitchedOff};
+use lineage_core::observation::{ActivityKind, Event, Footprint, SwitchedOff};
 use lineage_import::{DeviceDescription, EpochsFrom, Settings, Skip};
 
 #[test]
@@ -37,9 +37,54 @@ fn a_kernel_is_read_field_by_field() {
         (Some(12_884_901_890), Some(3))
     );
     assert_eq!((kernel.grid, kernel.block), ([4, 5, 6], [7, 8, 9]));
+    assert_eq!(kernel.footprint, None);
     let process = &recording.holdings().processes[0];
     assert_eq!(process.description.pid, Some(1_000));
     assert_eq!(process.threads.iter().copied().collect::<Vec<_>>(), [1_000]);
+}
+
+/// Newer schemas have clusters, whose numbers are 0 for a kernel without.
+#[test]
+fn what_a_kernel_takes_is_read_where_it_is_there() {
+    let footprint = |more: &str| {
+        let export = Export::new();
+        export.run(CALLS).run(KERNELS);
+        export.launch(THREAD, 41).kernel(PROCESS, 41);
+        export.run(
+            "update CUPTI_ACTIVITY_KIND_KERNEL set registersPerThread = 122, \
+             staticSharedMemory = 4096, dynamicSharedMemory = 65536",
+        );
+        export.run(more);
+        let recording = export.import().expect("an export");
+        operations(&recording)[0].1.footprint
+    };
+    let expected = |blocks_per_cluster| {
+        Some(Footprint {
+            registers_per_thread: 122,
+            // 4,096 and 65,536.
+            shared_bytes: 69_632,
+            blocks_per_cluster,
+        })
+    };
+    assert_eq!(footprint(""), expected(None));
+    let clusters = |of: &str| {
+        let columns = ["X", "Y", "Z"].map(|axis| {
+            format!("alter table CUPTI_ACTIVITY_KIND_KERNEL add column cluster{axis} integer;")
+        });
+        footprint(&format!(
+            "{} update CUPTI_ACTIVITY_KIND_KERNEL set {of}",
+            columns.concat()
+        ))
+    };
+    assert_eq!(
+        clusters("clusterX = 0, clusterY = 0, clusterZ = 0"),
+        expected(Some(1))
+    );
+    assert_eq!(
+        clusters("clusterX = 2, clusterY = 4, clusterZ = 1"),
+        expected(Some(8))
+    );
+    assert_eq!(clusters("clusterX = 2, clusterY = 4"), expected(None));
 }
 
 #[test]

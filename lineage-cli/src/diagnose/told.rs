@@ -262,8 +262,8 @@ fn device_wait(row: usize, rows: &[Row]) -> String {
     let mut takes = format!("{} threads", count(kernel.block));
     if let Some(footprint) = kernel.footprint {
         takes += &format!(", {} registers each", footprint.registers_per_thread);
-        if footprint.shared_bytes() > 0 {
-            let bytes = thousands(footprint.shared_bytes());
+        if footprint.shared_bytes > 0 {
+            let bytes = thousands(u64::from(footprint.shared_bytes));
             takes += &format!(" and {bytes} bytes of shared memory");
         }
     }

@@ -74,8 +74,7 @@ fn operation() -> Operation {
         block: [u32::MAX, 0, 1],
         footprint: Some(Footprint {
             registers_per_thread: 255,
-            static_shared_bytes: 0,
-            dynamic_shared_bytes: u32::MAX,
+            shared_bytes: u32::MAX,
             blocks_per_cluster: Some(8),
         }),
     }

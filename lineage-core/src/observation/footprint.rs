@@ -9,20 +9,12 @@
 pub struct Footprint {
     /// Registers of each thread (`registersPerThread` of CUPTI's kernel records).
     pub registers_per_thread: u32,
-    /// Shared memory that the function declares, of each block, in bytes (`staticSharedMemory`).
-    pub static_shared_bytes: u32,
-    /// Shared memory that the launch asked for, of each block, in bytes (`dynamicSharedMemory`).
-    pub dynamic_shared_bytes: u32,
+    /// Shared memory of each block, in bytes: what the function declares and what the launch asked for
+    /// together (`staticSharedMemory` and `dynamicSharedMemory`; Kineto records the sum).
+    pub shared_bytes: u32,
     /// Blocks of a cluster, which are placed together (`clusterX` and so on); 1 without clusters,
     /// `None` where not recorded.
     pub blocks_per_cluster: Option<u32>,
-}
-
-impl Footprint {
-    /// Shared memory of each block, in bytes.
-    pub const fn shared_bytes(&self) -> u64 {
-        self.static_shared_bytes as u64 + self.dynamic_shared_bytes as u64
-    }
 }
 
 /// How many multiprocessors a device has, and what each of them holds (`CUdevice_attribute` of

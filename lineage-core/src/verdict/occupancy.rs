@@ -85,7 +85,7 @@ impl Grid {
             blocks: product(operation.grid)?,
             threads: product(operation.block)?,
             registers_per_thread: u64::from(footprint.registers_per_thread),
-            shared_bytes: footprint.shared_bytes(),
+            shared_bytes: u64::from(footprint.shared_bytes),
         };
         let single = footprint.blocks_per_cluster == Some(1);
         let kernel = operation.kind == ActivityKind::Kernel;

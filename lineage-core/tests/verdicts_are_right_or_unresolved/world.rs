@@ -555,8 +555,7 @@ impl World {
                 block: taken.map_or([0; 3], |of| [of.threads, 1, 1]),
                 footprint: taken.map(|of| Footprint {
                     registers_per_thread: of.registers / of.threads,
-                    static_shared_bytes: of.shared_bytes / 2,
-                    dynamic_shared_bytes: of.shared_bytes - of.shared_bytes / 2,
+                    shared_bytes: of.shared_bytes,
                     blocks_per_cluster: Some(1),
                 }),
             };

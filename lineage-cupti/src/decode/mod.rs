@@ -356,14 +356,15 @@ impl Decoder {
 /// What a kernel takes; `None` where a number cannot be one, as a negative one.
 fn footprint(registers: u32, shared: [u32; 2], cluster: [u32; 3]) -> Option<Footprint> {
     let bytes = |of: u32| i32::try_from(of).ok().and(Some(of));
+    let [declared, asked_for] = shared.map(bytes);
     let blocks = cluster.into_iter().try_fold(1_u32, |blocks, of| {
         // 0 where there are no clusters.
         blocks.checked_mul(of.max(1))
     });
     Some(Footprint {
         registers_per_thread: registers,
-        static_shared_bytes: bytes(shared[0])?,
-        dynamic_shared_bytes: bytes(shared[1])?,
+        // Two numbers of 31 bits.
+        shared_bytes: declared? + asked_for?,
         blocks_per_cluster: Some(blocks?),
     })
 }

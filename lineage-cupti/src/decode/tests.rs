@@ -169,8 +169,7 @@ fn a_kernel_reads_the_same_in_records_of_both_versions() {
             block: [128, 4, 1],
             footprint: Some(Footprint {
                 registers_per_thread: 40,
-                static_shared_bytes: 4_096,
-                dynamic_shared_bytes: 16_384,
+                shared_bytes: 20_480,
                 blocks_per_cluster: Some(4),
             }),
         };

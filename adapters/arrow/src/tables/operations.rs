@@ -98,14 +98,7 @@ fn footprint<P: Port>(port: &mut P, given: Option<Footprint>) -> Result<Option<F
         "registers_per_thread",
         given.map(|of| of.registers_per_thread),
     )?;
-    let fixed = number(
-        "static_shared_bytes",
-        given.map(|of| of.static_shared_bytes),
-    )?;
-    let dynamic = number(
-        "dynamic_shared_bytes",
-        given.map(|of| of.dynamic_shared_bytes),
-    )?;
+    let shared = number("shared_bytes", given.map(|of| of.shared_bytes))?;
     let blocks_per_cluster = number(
         "blocks_per_cluster",
         given.and_then(|of| of.blocks_per_cluster),
@@ -115,8 +108,7 @@ fn footprint<P: Port>(port: &mut P, given: Option<Footprint>) -> Result<Option<F
     };
     Ok(Some(Footprint {
         registers_per_thread,
-        static_shared_bytes: need("static_shared_bytes", fixed)?,
-        dynamic_shared_bytes: need("dynamic_shared_bytes", dynamic)?,
+        shared_bytes: need("shared_bytes", shared)?,
         blocks_per_cluster,
     }))
 }

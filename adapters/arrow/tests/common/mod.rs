@@ -167,8 +167,7 @@ impl Dice {
     fn footprint(&mut self) -> Option<Footprint> {
         self.maybe(|dice| Footprint {
             registers_per_thread: dice.u32(),
-            static_shared_bytes: dice.u32(),
-            dynamic_shared_bytes: dice.u32(),
+            shared_bytes: dice.u32(),
             blocks_per_cluster: dice.maybe(Self::u32),
         })
     }

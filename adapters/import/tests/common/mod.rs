@@ -54,6 +54,7 @@ pub(crate) fn kernel(process: ProcessOrdinal, correlation: u64, start_ns: u64) -
         copies: 1,
         grid: [1; 3],
         block: [32, 1, 1],
+        footprint: None,
     }
 }
 

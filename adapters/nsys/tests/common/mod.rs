@@ -27,7 +27,8 @@ pub(crate) const KERNELS: &str = "create table CUPTI_ACTIVITY_KIND_KERNEL (start
     deviceId integer not null, contextId integer not null, greenContextId integer, streamId integer not null, \
     correlationId integer, globalPid integer, demangledName integer not null, shortName integer not null, \
     mangledName integer, gridX integer, gridY integer, gridZ integer, blockX integer, blockY integer, \
-    blockZ integer, graphNodeId integer, graphId integer)";
+    blockZ integer, graphNodeId integer, graphId integer, registersPerThread integer, \
+    staticSharedMemory integer, dynamicSharedMemory integer)";
 
 pub(crate) const STRINGS: &str =
     "create table StringIds (id integer not null primary key, value text not null)";
