@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lineage_core::fault::FaultCode;
 use lineage_core::verdict::VerdictKind;
 
+use crate::part::Within;
+
 /// Whose request was this GPU work, and why did it begin when it did? Reads recordings of launch lineage,
 /// Nsight Systems and PyTorch's profiler.
 #[derive(Debug, Parser)]
@@ -41,6 +43,9 @@ Try:
   lineage diagnose --by running --slowest 5 FILE  the five that ran longest
   lineage diagnose --kernel gemm FILE             the slowest gemm
   lineage diagnose --request 0192f3 FILE          the slowest of one request
+  lineage diagnose --last 10m FILE                the run's last ten minutes
+  lineage diagnose --from 12m30s --to 14m FILE    a part of it, from its start
+  lineage diagnose --from 2026-11-30T02:14:00Z --to 2026-11-30T02:20:00Z FILE
 
 exit codes: 0 fine, 2 bad input or use";
 
@@ -239,6 +244,9 @@ pub(crate) struct Diagnose {
     pub(crate) json: bool,
 
     #[command(flatten)]
+    pub(crate) within: Within,
+
+    #[command(flatten)]
     pub(crate) reading: Reading,
 }
 
@@ -304,6 +312,9 @@ pub(crate) struct Compare {
     /// Print one JSON object instead of text; `lineage schema compare` describes it
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) within: Within,
 
     #[command(flatten)]
     pub(crate) reading: Reading,

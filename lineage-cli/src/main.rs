@@ -11,6 +11,7 @@ mod explain;
 mod files;
 mod input;
 mod lab;
+mod part;
 mod schema;
 mod service;
 mod shell;

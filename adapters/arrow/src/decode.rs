@@ -63,18 +63,29 @@ impl Decoder {
         &self.unknown
     }
 
+    /// Whether the stream's first batch, which the schema comes before, is still to be read.
+    pub(crate) const fn is_at_schema(&self) -> bool {
+        self.on_disk.is_none()
+    }
+
+    /// Reads no more of the first batch than the schema before it.
+    pub(crate) fn schema(&mut self, bytes: &mut &[u8]) -> Result<(), Undecodable> {
+        let header = message_header(bytes)?;
+        let message = verified(&header)?;
+        let schema = message
+            .header_as_schema()
+            .ok_or_else(|| bad("the stream does not begin with a schema"))?;
+        let (on_disk, unknown) = schema_of(schema, self.columns)?;
+        self.on_disk = Some(on_disk);
+        self.unknown = unknown;
+        Ok(())
+    }
+
     /// Reads what was written as one batch: the first time the schema, and then one record batch.
     pub(crate) fn batch(&mut self, bytes: &[u8]) -> Result<Frame, Undecodable> {
         let mut rest = bytes;
         if self.on_disk.is_none() {
-            let header = message_header(&mut rest)?;
-            let message = verified(&header)?;
-            let schema = message
-                .header_as_schema()
-                .ok_or_else(|| bad("the stream does not begin with a schema"))?;
-            let (on_disk, unknown) = schema_of(schema, self.columns)?;
-            self.on_disk = Some(on_disk);
-            self.unknown = unknown;
+            self.schema(&mut rest)?;
         }
         let header = message_header(&mut rest)?;
         let message = verified(&header)?;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lineage_core::ledger::Counts;
+use lineage_core::id::HostNanos;
+use lineage_core::ledger::{Counts, Times};
 use serde::{Deserialize, Serialize};
 
 /// A line of `batches.jsonl`.
@@ -24,6 +25,40 @@ pub(crate) struct Batch {
     pub(crate) batch: u64,
     /// Its tables.
     pub(crate) tables: BTreeMap<String, Part>,
+    /// From when to when its entries were, where any of them has a time. Writers before 2026-12 do not
+    /// say it; such a batch is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) times: Option<BatchTimes>,
+}
+
+/// From when to when the entries of a batch were: [`Times`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BatchTimes {
+    from_ns: u64,
+    to_ns: u64,
+    /// The latest that a thread of the host stamped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host_ns: Option<u64>,
+}
+
+impl From<Times> for BatchTimes {
+    fn from(of: Times) -> Self {
+        Self {
+            from_ns: of.from.0,
+            to_ns: of.to.0,
+            host_ns: of.host.map(|at| at.0),
+        }
+    }
+}
+
+impl From<BatchTimes> for Times {
+    fn from(of: BatchTimes) -> Self {
+        Self {
+            from: HostNanos(of.from_ns),
+            to: HostNanos(of.to_ns),
+            host: of.host_ns.map(HostNanos),
+        }
+    }
 }
 
 /// A batch in one table.

@@ -63,6 +63,6 @@ mod writer;
 pub use column::{Coding, Column, Kind};
 pub use limits::{BATCH_AGE, BATCH_ROWS, EXTENSION, META, SCHEMA};
 pub use meta::{Collected, Ended, Meta, Removed};
-pub use reader::{ReadError, ReadErrorKind, Reader, Summary};
+pub use reader::{BatchHeld, ReadError, ReadErrorKind, Reader, Summary, Survey};
 pub use tables::Table;
 pub use writer::Writer;

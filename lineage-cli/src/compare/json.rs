@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::side::Side;
 use super::{Comparison, Difference};
+use crate::part::Looked;
 use crate::text::json_line;
 
 /// Schema of the object.
@@ -28,6 +29,7 @@ struct SideObject<'a> {
     file: String,
     recorder: &'a str,
     notes: &'a [String],
+    part: Option<Looked>,
     units: u64,
     units_are_epochs: bool,
     rows_without_path: u64,
@@ -58,6 +60,7 @@ fn side(side: &Side) -> SideObject<'_> {
         file: side.file.display().to_string(),
         recorder: &side.about.recorder,
         notes: &side.about.notes,
+        part: side.about.part,
         units: side.whole.count,
         units_are_epochs: side.of_epochs,
         rows_without_path: side.without_path,

@@ -1,6 +1,6 @@
 //! One recording, cut into units.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use lineage_core::id::ProcessOrdinal;
@@ -89,20 +89,28 @@ pub(super) fn gather(file: &Path, arguments: &Compare) -> Result<Side, Refusal> 
     let settings = Settings::default().epsilon_ns(arguments.reading.clock_error_ns);
     let mut judge = Judge::new(settings);
     let mut cutting = Cutting::default();
-    let about =
-        arguments
-            .reading
-            .each_batch(file, input::format(file)?, |observations, rows| {
-                for life in judge.judge(observations, rows) {
-                    cutting.add(&life, &rows[life.row]);
+    let format = input::format(file)?;
+    let about = arguments
+        .reading
+        .each_batch(file, format, &arguments.within, |batch| {
+            batch.limit(&mut judge);
+            for life in judge.judge(batch.observations, batch.rows) {
+                let row = &batch.rows[life.row];
+                if !batch.has(row) || batch.is_cut(row) {
+                    cutting.is_cut(row);
                 }
-            })?;
+                if batch.has(row) {
+                    cutting.add(&life, row);
+                }
+            }
+        })?;
     Ok(cutting.finish(file, about))
 }
 
 #[derive(Default)]
 struct Cutting {
-    epochs: HashMap<(ProcessOrdinal, u64), Times>,
+    /// Each with its rows.
+    epochs: HashMap<(ProcessOrdinal, u64), (Times, u64)>,
     run: (u64, Times),
     runs: Vec<Times>,
     bound: u64,
@@ -110,9 +118,18 @@ struct Cutting {
     without_path: u64,
     beyond: u64,
     operations: BTreeMap<Kind, u64>,
+    /// Epochs with work outside of the part that is looked at: they are no whole units.
+    cut: HashSet<(ProcessOrdinal, u64)>,
 }
 
 impl Cutting {
+    /// A row's epoch reaches out of the part that is looked at.
+    fn is_cut(&mut self, row: &Row) {
+        if let Binding::Bound(epoch) = row.binding {
+            self.cut.insert((row.process, epoch.id.get()));
+        }
+    }
+
     fn add(&mut self, life: &Life, row: &Row) {
         if let Some(operation) = &row.operation {
             let name = operation.name.as_deref().unwrap_or("?").to_owned();
@@ -135,7 +152,9 @@ impl Cutting {
             self.bound += 1;
             let key = (row.process, epoch.id.get());
             if self.epochs.len() < EPOCHS || self.epochs.contains_key(&key) {
-                sum(self.epochs.entry(key).or_default(), &times);
+                let epoch = self.epochs.entry(key).or_default();
+                sum(&mut epoch.0, &times);
+                epoch.1 += 1;
             } else {
                 self.beyond += 1;
             }
@@ -151,8 +170,15 @@ impl Cutting {
     fn finish(self, file: &Path, about: About) -> Side {
         let of_epochs = self.bound * 2 >= self.with_path && self.bound > 0;
         let (units, left_out): (Vec<Times>, u64) = if of_epochs {
-            let unbound = self.with_path - self.bound;
-            (self.epochs.into_values().collect(), unbound + self.beyond)
+            let mut left_out = self.with_path - self.bound + self.beyond;
+            let mut epochs = self.epochs;
+            epochs.retain(|epoch, (_, rows)| {
+                let whole = !self.cut.contains(epoch);
+                left_out += if whole { 0 } else { *rows };
+                whole
+            });
+            let epochs = epochs.into_values().map(|(times, _)| times);
+            (epochs.collect(), left_out)
         } else {
             // The rest is a shorter run, and would count as a whole one.
             (self.runs, self.run.0)

@@ -12,6 +12,9 @@ pub(super) fn text(before: &Side, after: &Side, of: &Comparison, width: usize) -
     for (label, of) in [("before", before), ("after", after)] {
         out += &labelled(2, label, LABEL, &side(of), width);
         out += &notes(&of.about.notes, LABEL, width);
+        if let Some(part) = &of.about.part {
+            out += &labelled(2, "part", LABEL, &part.words(), width);
+        }
     }
     out += &labelled(2, "the work", LABEL, &mix(of), width);
     if !of.same_units {

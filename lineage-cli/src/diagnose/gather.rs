@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lineage_core::fault::FaultCode;
 use lineage_core::id::ProcessOrdinal;
-use lineage_core::observation::{Event, Observation};
+use lineage_core::observation::Event;
 use lineage_core::readiness::Partial;
 use lineage_core::row::Row;
 use lineage_core::verdict::{
@@ -14,7 +14,7 @@ use lineage_core::verdict::{
 
 use super::told::{Names, Told, Wanted};
 use crate::arguments::{Diagnose, Slow};
-use crate::input::{self, About, Format, Refusal};
+use crate::input::{self, About, Batch, Format, Refusal};
 
 /// What a verdict comes to.
 #[derive(Debug, Default, Clone, Copy)]
@@ -87,8 +87,8 @@ pub(super) fn gather(file: &Path, arguments: &Diagnose) -> Result<Diagnosis, Ref
     let mut gathering = Gathering::new(arguments);
     let about = arguments
         .reading
-        .each_batch(file, format, |observations, rows| {
-            gathering.batch(observations, rows)
+        .each_batch(file, format, &arguments.within, |batch| {
+            gathering.batch(batch);
         })?;
     Ok(gathering.finish(file, format, about))
 }
@@ -116,7 +116,9 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn batch(&mut self, observations: &[Observation], rows: &[Row]) {
+    fn batch(&mut self, batch: &Batch<'_>) {
+        let (observations, rows) = (batch.observations, batch.rows);
+        batch.limit(&mut self.judge);
         let lives = self.judge.judge(observations, rows);
         let mut wanted = Wanted::new(self.arguments);
         for observation in observations {
@@ -128,8 +130,11 @@ impl<'a> Gathering<'a> {
         }
         let mut asked: Vec<&Life> = Vec::new();
         for life in &lives {
-            self.counts.add(life);
             let row = &rows[life.row];
+            if !batch.has(row) {
+                continue;
+            }
+            self.counts.add(life);
             if !self.processes.contains(&row.process) {
                 self.processes.push(row.process);
             }

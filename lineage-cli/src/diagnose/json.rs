@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::gather::{Diagnosis, Sum};
 use super::told::{Told, ToldSegment};
+use crate::part::Looked;
 use crate::text::json_line;
 
 /// Schema of the object.
@@ -19,6 +20,7 @@ struct Object<'a> {
     format: &'static str,
     recorder: &'a str,
     notes: &'a [String],
+    part: Option<Looked>,
     rows: u64,
     rows_with_path: u64,
     rows_not_exact: u64,
@@ -111,6 +113,7 @@ pub(super) fn object(diagnosis: &Diagnosis) -> String {
         format: diagnosis.format.name(),
         recorder: &diagnosis.about.recorder,
         notes: &diagnosis.about.notes,
+        part: diagnosis.about.part,
         rows: counts.rows,
         rows_with_path: counts.with_path,
         rows_not_exact: counts.inexact,

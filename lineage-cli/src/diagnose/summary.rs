@@ -28,6 +28,9 @@ pub(super) fn text(diagnosis: &Diagnosis, arguments: &Diagnose, width: usize) ->
         width,
     );
     out += &notes(&diagnosis.about.notes, LABEL, width);
+    if let Some(part) = &diagnosis.about.part {
+        out += &labelled(2, "part", LABEL, &part.words(), width);
+    }
     out += &labelled(2, "rows", LABEL, &rows(counts), width);
     if counts.with_path == 0 {
         let text = "no operation has a start and an end, so nothing can be said of why it began when it did";

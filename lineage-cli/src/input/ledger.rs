@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use lineage_arrow::Table;
+use lineage_core::id::HostNanos;
 use lineage_core::ledger::{Entry, Header, ReadSummary, Reader};
 use lineage_core::observation::Observation;
 use lineage_core::row::{LooseFault, Row};
 use lineage_validator::printable;
 
+use super::names::Names;
 use super::{Progress, Refusal};
 use crate::text::counted;
 
@@ -20,6 +23,8 @@ pub(crate) struct Read {
     notes: Vec<String>,
     /// Of a run directory: entries that its writer removed to keep within the size it was given.
     pub(crate) removed: u64,
+    /// Of a run directory: rows that were not read, since no more was wanted.
+    pub(crate) passed_over_rows: u64,
     /// Whether it is a run directory, or several.
     pub(crate) directory: bool,
     /// Whether all that the sessions wrote was read.
@@ -71,11 +76,31 @@ pub(crate) struct Ledger {
     pub(crate) faults: Vec<LooseFault>,
 }
 
+/// What is read of a ledger.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// Of a run directory, of each process's: batches that reach into these times. Nothing is asked of
+    /// the whole.
+    pub(crate) between: Vec<(HostNanos, HostNanos)>,
+    /// Of a run directory: tables of which nothing is wanted.
+    pub(crate) without: Vec<Table>,
+}
+
 /// Reads a ledger, entry by entry. The first bad line or batch is refused: what a damaged file lacks
 /// would show as faults.
 pub(crate) fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Refusal> {
+    read_wanted(path, &Wanted::default(), |_, entry| each(entry))
+}
+
+/// Reads what is wanted of a ledger, and no less, entry by entry with the number of the directory that it is
+/// in; of a file, which has no batches to pass over, all.
+pub(crate) fn read_wanted(
+    path: &Path,
+    wanted: &Wanted,
+    mut each: impl FnMut(usize, Entry),
+) -> Result<Read, Refusal> {
     if path.is_dir() {
-        return read_directory(path, each);
+        return read_directory(path, wanted, each);
     }
     let open = |source| Refusal::Open {
         file: path.to_owned(),
@@ -95,8 +120,11 @@ pub(crate) fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Ref
             });
         }
     };
+    let mut names = Names::default();
     for entry in &mut reader {
-        each(entry.map_err(refuse)?);
+        let mut entry = entry.map_err(refuse)?;
+        names.share(&mut entry);
+        each(0, entry);
     }
     let summary = reader.summary().clone();
     Ok(Read {
@@ -105,18 +133,36 @@ pub(crate) fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Ref
         summary,
         notes: Vec::new(),
         removed: 0,
+        passed_over_rows: 0,
         directory: false,
     })
 }
 
 /// Reads a run directory, or those in a folder as one.
-fn read_directory(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Refusal> {
+fn read_directory(
+    path: &Path,
+    wanted: &Wanted,
+    mut each: impl FnMut(usize, Entry),
+) -> Result<Read, Refusal> {
+    /// Entries between two looks at how far it is.
+    const STEP: u32 = 4_096;
     let mut reader = lineage_arrow::Reader::open(path).map_err(Refusal::RunDirectory)?;
     let header = reader.header();
-    for entry in &mut reader {
+    reader.leave_out(&wanted.without);
+    for (directory, (from, to)) in wanted.between.iter().enumerate() {
+        reader.read_between(directory, *from, *to);
+    }
+    let bytes: u64 = reader.bytes_wanted();
+    let progress = Progress::of(path, bytes);
+    let mut entries = 0_u32;
+    while let Some(entry) = reader.next() {
+        entries = entries.wrapping_add(1);
+        if entries % STEP == 0 {
+            progress.bytes(reader.summary().bytes, None);
+        }
         match entry.map_err(Refusal::RunDirectory)? {
             Entry::Header(_) => {}
-            entry => each(entry),
+            entry => each(reader.directory(), entry),
         }
     }
     let met = reader.summary();
@@ -132,6 +178,7 @@ fn read_directory(path: &Path, mut each: impl FnMut(Entry)) -> Result<Read, Refu
         summary,
         notes: met.notes(),
         removed: met.removed.entries,
+        passed_over_rows: met.passed_over.rows,
         directory: true,
         complete: met.is_complete(),
     })

@@ -4,6 +4,8 @@ mod batches;
 mod import;
 mod join;
 mod ledger;
+mod memory;
+mod names;
 mod progress;
 mod refusal;
 mod sniff;
@@ -11,7 +13,7 @@ mod sniff;
 use std::fs::File;
 use std::path::Path;
 
-pub(crate) use batches::About;
+pub(crate) use batches::{About, Batch};
 pub(crate) use import::{Imported, import, notes};
 pub(crate) use join::join;
 pub(crate) use ledger::{Ledger, Read, header, load, read};

@@ -40,6 +40,8 @@ pub(crate) enum Refusal {
     },
     #[error("{}{}", printable_text(&.0.to_string()), directory_remedy(&.0.kind))]
     RunDirectory(#[source] lineage_arrow::ReadError),
+    #[error("{}: {why}", printable_path(file))]
+    Part { file: PathBuf, why: String },
     #[error("{}: {}", printable_path(file), printable_text(why))]
     Import { file: PathBuf, why: String },
     #[error(

@@ -40,6 +40,9 @@ partials! {
     /// What was on the stream before the recording is not known.
     BeforeRecording "what was on the stream before the recording is not known",
         "a synchronisation of the stream inside of the recording";
+    /// What was on the stream before the part of the recording that was read is not known.
+    BeforePart "what was on the stream before the part that was read is not known",
+        "reading a part that begins earlier";
     /// Records were lost.
     RecordsLost "records were lost", "larger buffers, so that none is lost";
     /// The call that asked for the operation is not known.

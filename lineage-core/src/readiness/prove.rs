@@ -112,11 +112,14 @@ pub(crate) struct Prover<'a, 'o> {
     used: FxHashMap<u32, FxHashSet<StreamId>>,
     /// Missing from every set.
     everywhere: Partials,
+    /// What was before is not at hand, though it was recorded.
+    pub(super) since: Option<HostNanos>,
 }
 
 impl<'a, 'o> Prover<'a, 'o> {
     /// Of these observations of one process, its calls (outermost only, in any order), its operations,
-    /// when calls were made whose operations are lost, and the error of the device's clock.
+    /// when calls were made whose operations are lost, the error of the device's clock, and since when
+    /// what was recorded is at hand, where that is not all.
     pub(crate) fn new(
         events: impl Iterator<Item = &'a Event> + Clone,
         calls: &[CallSeen],
@@ -124,6 +127,7 @@ impl<'a, 'o> Prover<'a, 'o> {
         operations: &'o [OperationSeen],
         lost: &[(HostNanos, HostNanos)],
         epsilon_ns: u64,
+        since: Option<HostNanos>,
     ) -> Self {
         let mut prover = Self {
             operations,
@@ -136,13 +140,15 @@ impl<'a, 'o> Prover<'a, 'o> {
             recorded: FxHashMap::default(),
             used: FxHashMap::default(),
             everywhere: Partials::of(Partial::OrderCallsNotCollected),
+            since,
         };
         let mut waits_seen: FxHashSet<usize> = FxHashSet::default();
         for event in events {
             prover.take(event, calls, &call_of, &mut waits_seen);
         }
         prover.take_operations();
-        let several = prover.used.values().any(|streams| streams.len() > 1);
+        // Before a part others may have been used.
+        let several = since.is_some() || prover.used.values().any(|streams| streams.len() > 1);
         for (number, call) in calls.iter().enumerate() {
             let reason = match call.role {
                 Role::StreamWait if !waits_seen.contains(&number) => Partial::EventUnknown,
@@ -164,6 +170,11 @@ impl<'a, 'o> Prover<'a, 'o> {
             enter,
             exit,
             deed: Deed::Disturb(Partial::RecordsLost),
+        }));
+        prover.items.extend(since.map(|at| Item {
+            enter: at,
+            exit: at,
+            deed: Deed::Disturb(Partial::BeforePart),
         }));
         prover.items.sort_by_key(|item| (item.enter, item.exit));
         prover
@@ -278,14 +289,18 @@ impl<'a, 'o> Prover<'a, 'o> {
             behind_more: false,
         };
         let mut proved: Vec<Proved> = self.operations.iter().map(unknown).collect();
+        let mut disturbed = vec![(Partial::BeforeRecording, HostNanos(0))];
+        // Also of streams that were made before, and of calls that began before and are at hand.
+        disturbed.extend(self.since.map(|at| (Partial::BeforePart, at)));
         let mut fold = Fold {
             streams: FxHashMap::default(),
-            disturbed: vec![(Partial::BeforeRecording, HostNanos(0))],
+            disturbed,
             clean_contexts: FxHashMap::default(),
             by_sync: FxHashMap::default(),
             by_call: FxHashMap::default(),
             execs: FxHashMap::default(),
             clocks_off: FxHashSet::default(),
+            is_part: self.since.is_some(),
         };
         let items = std::mem::take(&mut self.items);
         for item in items {
@@ -479,6 +494,10 @@ impl<'a, 'o> Prover<'a, 'o> {
                 _ => frontier.partial.add(Partial::StreamKindUnknown),
             }
         }
+        // Which others were used before a part is not known either.
+        if kind.is_none() && self.since.is_some() {
+            frontier.partial.add(Partial::StreamKindUnknown);
+        }
         frontier
     }
 
@@ -553,6 +572,8 @@ pub(super) struct Fold {
     pub(super) execs: FxHashMap<(u32, u32), Option<(HostNanos, usize)>>,
     /// Devices of which a thread had waited for work that ended later by their clock.
     clocks_off: FxHashSet<u32>,
+    /// Whether what was before is not at hand, though it was recorded.
+    is_part: bool,
 }
 
 impl Fold {
@@ -572,6 +593,7 @@ impl Fold {
                 frontier.wait_for(end, dependency);
             }
             Some(None) => frontier.partial.add(Partial::TimeMissing),
+            None if exec.is_some() && self.is_part => frontier.partial.add(Partial::BeforePart),
             None => {}
         }
     }

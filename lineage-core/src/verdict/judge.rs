@@ -6,7 +6,7 @@ use super::history::{DispatchFloor, Histories};
 use super::life::Life;
 use super::path::Bench;
 use super::scene::{Scene, is_broken};
-use crate::id::ProcessOrdinal;
+use crate::id::{HostNanos, ProcessOrdinal};
 use crate::observation::Observation;
 use crate::readiness::DependencyKind;
 use crate::row::Row;
@@ -25,6 +25,7 @@ pub struct Judge {
     settings: Settings,
     histories: Vec<(ProcessOrdinal, Histories)>,
     floors: Vec<(ProcessOrdinal, DispatchFloor)>,
+    since: Vec<(ProcessOrdinal, HostNanos)>,
 }
 
 impl Judge {
@@ -34,6 +35,14 @@ impl Judge {
             settings,
             ..Self::default()
         }
+    }
+
+    /// Says that of a process no more is given than a part of what was recorded: all that was at this time
+    /// or later, and before it at least what describes devices, streams, graphs and epochs. What was on a
+    /// stream before is then taken for unknown, and nothing is claimed of a stage that began before.
+    pub fn given_since(&mut self, process: ProcessOrdinal, at: HostNanos) {
+        self.since.retain(|(of, _)| *of != process);
+        self.since.push((process, at));
     }
 
     /// The lives of these rows, in their order, judged by these observations: those that the rows
@@ -72,7 +81,9 @@ impl Judge {
         let of_process = observations.iter().filter(|of| of.process == process);
         let events = of_process.map(|of| &of.event);
         let wanted = |at: usize| rows[at].process == process;
-        let scene = Scene::new(events, rows, wanted, self.settings.epsilon_ns);
+        let since = self.since.iter().find(|(of, _)| *of == process);
+        let since = since.map(|(_, at)| *at);
+        let scene = Scene::new(events, rows, wanted, self.settings.epsilon_ns, since);
         let numbers: Vec<usize> = (0..rows.len())
             .filter(|at| wanted(*at) && !scene.superseded.contains(at))
             .collect();
@@ -98,6 +109,7 @@ impl Judge {
             histories,
             floor,
             settings: self.settings,
+            since,
         };
         lives.extend(numbers.into_iter().map(|row| bench.life(row)));
     }

@@ -7,7 +7,7 @@ use crate::evidence::TimeSource;
 use crate::fault::FaultCode;
 use crate::id::{HostNanos, LaunchEpoch};
 use crate::observation::OverheadKind;
-use crate::readiness::{Dependency, Partials, Readiness};
+use crate::readiness::{Dependency, Partial, Partials, Readiness};
 
 /// A stage of an operation's life, named after what it begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,6 +138,8 @@ pub enum Doubt {
     },
     /// Too few such calls were recorded to say whether it is a usual one.
     NoHistory,
+    /// It began before the part of the recording that was read.
+    BeforePart,
 }
 
 impl Doubt {
@@ -187,6 +189,7 @@ impl Doubt {
                 "the call took longer than its kind (median {typical_ns} ns); whether its thread ran is not recorded"
             ),
             Self::NoHistory => "too few such calls to say whether this is a usual one".to_owned(),
+            Self::BeforePart => "it began before the part that was read".to_owned(),
         }
     }
 
@@ -212,6 +215,7 @@ impl Doubt {
             }
             Self::ThreadUnknown | Self::LongCall { .. } => vec!["scheduler evidence"],
             Self::NoHistory => vec!["a longer recording"],
+            Self::BeforePart => vec![Partial::BeforePart.settle()],
         }
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Bench<'a> {
     pub(super) histories: &'a mut Histories,
     pub(super) floor: Option<DispatchFloor>,
     pub(super) settings: Settings,
+    /// What was before is not at hand, though it was recorded.
+    pub(super) since: Option<HostNanos>,
 }
 
 /// What is known of an operation before it began.
@@ -107,6 +109,9 @@ impl Bench<'_> {
             source: Some(source),
             verdict,
         });
+        if let Some(since) = self.since {
+            doubt_what_began_before(since, &mut life.segments);
+        }
         tidy(&mut life.segments);
         life
     }
@@ -185,6 +190,11 @@ impl Bench<'_> {
                 asks && call.exit <= enter
             })
             .map(|call| call.exit)
+            // Whether there was one before a part is not known: no more is told of than is at hand.
+            .or_else(|| {
+                self.since
+                    .filter(|since| scope.from < *since && *since <= enter)
+            })
     }
 
     fn known(
@@ -408,6 +418,20 @@ fn in_order(all: Vec<Point>, start: HostNanos) -> Vec<Point> {
         }
     }
     points
+}
+
+/// Takes back what is claimed of stages that began before what is at hand: what else was then is not known.
+fn doubt_what_began_before(since: HostNanos, segments: &mut [Segment]) {
+    let begun = segments.iter().filter(|of| of.from < since);
+    let begun: Vec<Stage> = begun.map(|of| of.stage).collect();
+    for segment in segments.iter_mut().filter(|of| begun.contains(&of.stage)) {
+        if segment.stage == Stage::Executing {
+            segment.verdict = Verdict::Executing;
+        } else if segment.verdict.kind().is_claim() {
+            segment.verdict = Verdict::Unresolved(Doubt::BeforePart);
+            segment.source = None;
+        }
+    }
 }
 
 const fn is_host(stage: Stage) -> bool {

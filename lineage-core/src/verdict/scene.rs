@@ -76,6 +76,7 @@ impl<'a> Scene<'a> {
         rows: &'a [Row],
         wanted: impl Fn(usize) -> bool,
         epsilon_ns: u64,
+        since: Option<HostNanos>,
     ) -> Self {
         let mut scene = Self {
             rows,
@@ -119,6 +120,7 @@ impl<'a> Scene<'a> {
             &operations,
             &lost,
             epsilon_ns,
+            since,
         );
         let proved = prover.prove();
         let rows = operations.iter().map(|of| of.row);

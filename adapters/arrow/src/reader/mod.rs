@@ -1,6 +1,7 @@
 //! Reading run directories, whatever is in them.
 
 mod error;
+mod part;
 mod place;
 mod segment;
 mod summary;
@@ -10,15 +11,18 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use lineage_core::id::ProcessOrdinal;
+use lineage_core::id::{HostNanos, ProcessOrdinal};
 use lineage_core::ledger::{Counts, Entry, Header};
 
 pub use error::{ReadError, ReadErrorKind};
+pub use part::{BatchHeld, Survey};
 pub use summary::Summary;
 
 use crate::limits::{MAX_LINE, META, SCHEMA, segment_name, table_file};
 use crate::meta::{AnyMeta, Meta, Removed};
 use crate::port::Bad;
+use crate::tables::Table;
+use part::Selection;
 use place::Place;
 use segment::{Entries, Next, Segment};
 
@@ -44,6 +48,7 @@ struct Directory {
     place: Place,
     meta: Meta,
     segments: Vec<u64>,
+    selection: Selection,
 }
 
 /// A directory that is being read.
@@ -51,6 +56,7 @@ struct Directory {
 struct Open {
     place: Place,
     removed: Removed,
+    selection: Selection,
     segments: VecDeque<u64>,
     /// The batch that was read last.
     batch: u64,
@@ -59,6 +65,7 @@ struct Open {
     /// What was read of this directory.
     read: Counts,
     skipped: u64,
+    passed_over: u64,
     errors: u64,
     cut_short: bool,
     ended: bool,
@@ -115,6 +122,7 @@ impl Reader {
                 place,
                 meta,
                 segments,
+                selection: Selection::default(),
             });
         }
         Ok(Self {
@@ -158,6 +166,52 @@ impl Reader {
         header
     }
 
+    /// Reads of the directory of this number, from 0 in the order of [`metas`](Self::metas), no more than what
+    /// was between these times of its session's clock, both included: whole batches that were outside of them
+    /// are passed over without being read, and counted in [`Summary::passed_over`]. What describes devices,
+    /// streams, graphs and epochs, and faults, are read all the same, as is what else is in a batch that
+    /// reaches into that time.
+    pub fn read_between(&mut self, directory: usize, from: HostNanos, to: HostNanos) {
+        if let Some(directory) = self.directories.get_mut(directory) {
+            directory.selection.between = Some((from, to));
+        }
+    }
+
+    /// Reads nothing of these tables, and counts what is in them in [`Summary::passed_over`].
+    /// [`Table::Names`], which the others refer to, is read all the same.
+    pub fn leave_out(&mut self, tables: &[Table]) {
+        for directory in &mut self.directories {
+            directory.selection.without = tables.to_vec();
+        }
+    }
+
+    /// The number of the directory that was read last, from 0 in the order of [`metas`](Self::metas).
+    pub fn directory(&self) -> usize {
+        let begun = usize::try_from(self.summary.directories).unwrap_or(usize::MAX);
+        begun.saturating_sub(1)
+    }
+
+    /// What the journals of the directories that are still to be read say of their batches: how many entries
+    /// of which kind, and from when to when they were. It reads nothing else, and takes a journal for no
+    /// longer than it is sound: reading the directory says where it is not.
+    pub fn survey(&self) -> Vec<Survey> {
+        let directories = self.directories.iter();
+        let survey = directories.map(|of| Survey::of(&of.place, &of.segments));
+        survey.collect()
+    }
+
+    /// Bytes of tables in the batches that are to be read, by the journals: of those that are passed over
+    /// little more than what describes epochs is read.
+    pub fn bytes_wanted(&self) -> u64 {
+        let all = self.directories.iter().zip(self.survey());
+        let all = all.flat_map(|(directory, survey)| {
+            let selection = &directory.selection;
+            let batches = survey.batches.into_iter();
+            batches.filter(|of| !selection.is_outside(of.times))
+        });
+        all.fold(0, |sum, batch| sum.saturating_add(batch.bytes))
+    }
+
     /// What was met so far. Complete once the iteration has ended.
     pub const fn summary(&self) -> &Summary {
         &self.summary
@@ -186,12 +240,14 @@ impl Reader {
         self.current = Some(Open {
             place: directory.place,
             removed,
+            selection: directory.selection,
             segments: directory.segments.into(),
             batch: 0,
             segment: None,
             entries: None,
             read: Counts::default(),
             skipped: 0,
+            passed_over: 0,
             errors: 0,
             cut_short: false,
             ended: false,
@@ -269,7 +325,7 @@ impl Reader {
         let Some(segment) = &mut open.segment else {
             let number = open.segments.pop_front()?;
             let place = open.place.name();
-            match Segment::open(&open.place, number) {
+            match Segment::open(&open.place, number, &open.selection) {
                 Ok(segment) => open.segment = Some(segment),
                 Err((file, kind)) => {
                     open.errors += 1;
@@ -290,9 +346,15 @@ impl Reader {
                 for (name, rows) in entries.unknown_columns.drain(..) {
                     self.summary.skip_column(&name, rows);
                 }
+                let over = std::mem::take(&mut entries.passed_over);
+                let both = over.rows.saturating_add(over.observations);
+                open.passed_over = open.passed_over.saturating_add(both);
+                let total = &mut self.summary.passed_over;
+                total.rows = total.rows.saturating_add(over.rows);
+                total.observations = total.observations.saturating_add(over.observations);
                 let last = std::mem::replace(&mut open.batch, entries.batch);
                 let next = entries.batch;
-                open.entries = Some(entries);
+                open.entries = Some(*entries);
                 // The oldest may have been removed on purpose.
                 let oldest = last == 0 && open.removed.segments > 0;
                 if oldest || Some(next) == last.checked_add(1) {
@@ -353,7 +415,8 @@ fn fits(said: Counts, found: Counts, open: &Open) -> bool {
         && found.rows <= said.rows
         && found.faults <= said.faults;
     let missing = all(said).saturating_sub(all(found));
-    each_fits && missing == open.skipped.saturating_add(open.removed.entries)
+    let left_aside = open.skipped.saturating_add(open.passed_over);
+    each_fits && missing == left_aside.saturating_add(open.removed.entries)
 }
 
 impl Iterator for Reader {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,9 +16,14 @@ pub(super) enum Place {
     Memory(Arc<BTreeMap<String, Vec<u8>>>),
 }
 
+/// What can be read from any place.
+pub(super) trait ReadSeek: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
 /// A file that is read from its beginning.
 pub(super) struct Stream {
-    pub(super) bytes: Box<dyn Read + Send>,
+    pub(super) bytes: Box<dyn ReadSeek>,
     /// Its length when it was opened.
     pub(super) length: u64,
 }

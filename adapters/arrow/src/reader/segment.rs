@@ -1,13 +1,14 @@
 //! Reading one segment, batch by batch, as far as its journal says that it is whole.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, SeekFrom};
 use std::sync::Arc;
 
 use lineage_core::ledger::{Counts, Entry};
 
 use super::error::ReadErrorKind;
-use super::place::Place;
+use super::part::{Selection, is_of_one_moment};
+use super::place::{Place, ReadSeek};
 use crate::decode::Decoder;
 use crate::frame::{Cells, Frame};
 use crate::journal::{Batch, Line};
@@ -21,6 +22,7 @@ pub(super) struct Segment {
     place: Place,
     number: u64,
     journal: Option<BufReader<Bytes>>,
+    selection: Selection,
     line: u64,
     tables: BTreeMap<Table, TableFile>,
     names: Vec<Arc<str>>,
@@ -32,12 +34,16 @@ pub(super) struct Segment {
 }
 
 /// A file's bytes, as far as they were there when it was opened.
-type Bytes = std::io::Take<Box<dyn Read + Send>>;
+type Bytes = std::io::Take<Box<dyn ReadSeek>>;
 
 struct TableFile {
-    bytes: Bytes,
+    bytes: Box<dyn ReadSeek>,
+    /// Its length when it was opened: no more of it is read.
     length: u64,
+    /// Where the last batch ends, that was read or passed over.
     at: u64,
+    /// Where the file is read on from.
+    read_to: u64,
     decoder: Decoder,
 }
 
@@ -49,10 +55,16 @@ impl std::fmt::Debug for Segment {
     }
 }
 
+/// The lines of a segment's journal, as far as they are sound.
+pub(super) fn journal_of(place: &Place, number: u64) -> impl Iterator<Item = Line> {
+    let mut segment = Segment::open(place, number, &Selection::default()).ok();
+    std::iter::from_fn(move || segment.as_mut()?.line().ok().flatten())
+}
+
 /// What comes next in a segment.
 #[derive(Debug)]
 pub(super) enum Next {
-    Batch(Entries),
+    Batch(Box<Entries>),
     /// The session ended, with these counts.
     End(Counts),
     /// Another segment goes on.
@@ -65,7 +77,7 @@ pub(super) enum Next {
 pub(super) type Failure = (String, ReadErrorKind);
 
 impl Segment {
-    pub(super) fn open(place: &Place, number: u64) -> Result<Self, Failure> {
+    pub(super) fn open(place: &Place, number: u64, selection: &Selection) -> Result<Self, Failure> {
         let file = format!("{}/{JOURNAL}", segment_name(number));
         let journal = place
             .open(&file)
@@ -73,6 +85,7 @@ impl Segment {
         Ok(Self {
             place: place.clone(),
             number,
+            selection: selection.clone(),
             journal: journal.map(|stream| BufReader::new(stream.bytes.take(stream.length))),
             line: 0,
             tables: BTreeMap::new(),
@@ -126,7 +139,7 @@ impl Segment {
             None => Next::Nothing,
             Some(Line::End(counts)) => Next::End(counts),
             Some(Line::Continued(_)) => Next::Continued,
-            Some(Line::Batch(batch)) => Next::Batch(self.batch(&batch)?),
+            Some(Line::Batch(batch)) => Next::Batch(Box::new(self.batch(&batch)?)),
         })
     }
 
@@ -140,12 +153,24 @@ impl Segment {
             names: Vec::new(),
             unknown: Vec::new(),
             unknown_columns: Vec::new(),
+            passed_over: Counts::default(),
         };
+        let is_outside = self.selection.is_outside(batch.times.map(Into::into));
         for (name, part) in &batch.tables {
             let Some(table) = Table::of_name(name) else {
                 entries.unknown.push((name.clone(), part.rows));
                 continue;
             };
+            if self.selection.passes_over(table, is_outside) {
+                self.pass_over(table, batch.batch, part.bytes)
+                    .map_err(|kind| (self.file(&table_file(name)), kind))?;
+                let count = match table {
+                    Table::Launches => &mut entries.passed_over.rows,
+                    _ => &mut entries.passed_over.observations,
+                };
+                *count = count.saturating_add(part.rows);
+                continue;
+            }
             let frame = self
                 .table(table, batch.batch, part.bytes, part.rows)
                 .map_err(|kind| (self.file(&table_file(name)), kind))?;
@@ -182,7 +207,7 @@ impl Segment {
             let texts = (0..frame.rows).map(|row| texts.get(row).unwrap_or_default());
             self.names.extend(texts.map(Arc::from));
         }
-        entries.put_in_order();
+        entries.put_in_order(is_outside.then_some(&self.names));
         // Lent to the batch, and given back with it.
         entries.names = std::mem::take(&mut self.names);
         Ok(entries)
@@ -201,38 +226,10 @@ impl Segment {
         rows: u64,
     ) -> Result<Frame, ReadErrorKind> {
         let damaged = |why: String| ReadErrorKind::Batch { batch, why };
-        if let std::collections::btree_map::Entry::Vacant(vacant) = self.tables.entry(table) {
-            let file = format!("{}/{}", segment_name(self.number), table_file(table.name()));
-            let stream = self.place.open(&file).map_err(ReadErrorKind::Io)?;
-            let stream = stream.ok_or_else(|| damaged("the file is not there".to_owned()))?;
-            vacant.insert(TableFile {
-                bytes: stream.bytes.take(stream.length),
-                length: stream.length,
-                at: 0,
-                decoder: Decoder::new(table.columns()),
-            });
-        }
+        let bytes = self.bytes_of(table, batch, end)?;
         let Some(file) = self.tables.get_mut(&table) else {
             return Err(damaged("the file is not there".to_owned()));
         };
-        if end > file.length {
-            return Err(damaged(format!(
-                "the file has {} bytes, and its journal says {end}",
-                file.length
-            )));
-        }
-        let length = end
-            .checked_sub(file.at)
-            .filter(|length| *length <= MAX_BATCH_BYTES)
-            .ok_or_else(|| damaged("its journal gives it an impossible length".to_owned()))?;
-        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-        let read = (&mut file.bytes).take(length).read_to_end(&mut bytes);
-        let read = read.map_err(ReadErrorKind::Io)? as u64;
-        file.at += read;
-        self.bytes += read;
-        if read < length {
-            return Err(damaged("the file became shorter".to_owned()));
-        }
         let frame = file
             .decoder
             .batch(&bytes)
@@ -246,9 +243,95 @@ impl Segment {
         Ok(frame)
     }
 
+    /// Leaves a batch of a table unread, but for the schema where that comes before it.
+    fn pass_over(&mut self, table: Table, batch: u64, end: u64) -> Result<(), ReadErrorKind> {
+        let damaged = |why: String| ReadErrorKind::Batch { batch, why };
+        let known = self.tables.get(&table);
+        if self.selection.leaves_out(table) {
+            // Not one batch of it will be read.
+            return Ok(());
+        }
+        if known.is_none_or(|file| file.decoder.is_at_schema()) {
+            let bytes = self.bytes_of(table, batch, end)?;
+            if let Some(file) = self.tables.get_mut(&table) {
+                let schema = file.decoder.schema(&mut bytes.as_slice());
+                schema.map_err(|why| damaged(why.to_string()))?;
+            }
+            return Ok(());
+        }
+        let file = self.file_of(table, batch, end)?;
+        file.at = end;
+        Ok(())
+    }
+
+    /// The file of a table, which has a batch that ends there.
+    fn file_of(
+        &mut self,
+        table: Table,
+        batch: u64,
+        end: u64,
+    ) -> Result<&mut TableFile, ReadErrorKind> {
+        let damaged = |why: String| ReadErrorKind::Batch { batch, why };
+        if let std::collections::btree_map::Entry::Vacant(vacant) = self.tables.entry(table) {
+            let file = format!("{}/{}", segment_name(self.number), table_file(table.name()));
+            let stream = self.place.open(&file).map_err(ReadErrorKind::Io)?;
+            let stream = stream.ok_or_else(|| damaged("the file is not there".to_owned()))?;
+            vacant.insert(TableFile {
+                bytes: stream.bytes,
+                length: stream.length,
+                at: 0,
+                read_to: 0,
+                decoder: Decoder::new(table.columns()),
+            });
+        }
+        let Some(file) = self.tables.get_mut(&table) else {
+            return Err(damaged("the file is not there".to_owned()));
+        };
+        if end > file.length {
+            return Err(damaged(format!(
+                "the file has {} bytes, and its journal says {end}",
+                file.length
+            )));
+        }
+        if end
+            .checked_sub(file.at)
+            .is_none_or(|length| length > MAX_BATCH_BYTES)
+        {
+            return Err(damaged(
+                "its journal gives it an impossible length".to_owned(),
+            ));
+        }
+        Ok(file)
+    }
+
+    /// The bytes of a table's next batch, which ends there.
+    fn bytes_of(&mut self, table: Table, batch: u64, end: u64) -> Result<Vec<u8>, ReadErrorKind> {
+        let file = self.file_of(table, batch, end)?;
+        if file.read_to != file.at {
+            let at = file.bytes.seek(SeekFrom::Start(file.at));
+            file.read_to = at.map_err(ReadErrorKind::Io)?;
+        }
+        let length = end - file.at;
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        let read = (&mut file.bytes).take(length).read_to_end(&mut bytes);
+        let read = read.map_err(ReadErrorKind::Io)? as u64;
+        file.at += read;
+        file.read_to = file.at;
+        self.bytes += read;
+        if read < length {
+            return Err(ReadErrorKind::Batch {
+                batch,
+                why: "the file became shorter".to_owned(),
+            });
+        }
+        Ok(bytes)
+    }
+
     /// Bytes after the last batch that is whole: of a batch that was cut short.
     pub(super) fn left_over(&self) -> u64 {
-        let tables = Table::ALL.into_iter().map(|table| {
+        let read = Table::ALL.into_iter();
+        let read = read.filter(|table| !self.selection.leaves_out(*table));
+        let tables = read.map(|table| {
             if let Some(file) = self.tables.get(&table) {
                 return file.length - file.at.min(file.length);
             }
@@ -274,13 +357,16 @@ pub(super) struct Entries {
     pub(super) unknown: Vec<(String, u64)>,
     /// Columns that this build does not know, as `TABLE.COLUMN`, and their rows.
     pub(super) unknown_columns: Vec<(String, u64)>,
+    /// Entries that were not looked at, since they were not asked for.
+    pub(super) passed_over: Counts,
 }
 
 /// An entry that cannot be read: its table and row, and why.
 pub(super) type BadEntry = (Table, u64, Bad);
 
 impl Entries {
-    fn put_in_order(&mut self) {
+    /// Puts the rows in the order in which they came; with names, without facts that are of one moment.
+    fn put_in_order(&mut self, outside: Option<&Vec<Arc<str>>>) {
         for (at, (table, frame)) in self.frames.iter().enumerate() {
             if *table == Table::Names {
                 continue;
@@ -288,7 +374,13 @@ impl Entries {
             // Both are small: tables are thirteen, and rows at most 16,384.
             let at = u32::try_from(at).unwrap_or(u32::MAX);
             let rows = u32::try_from(frame.rows).unwrap_or(u32::MAX);
-            self.order.extend((0..rows).map(|row| {
+            let wanted = (0..rows).filter(|row| {
+                let of_one_moment = *table == Table::Facts
+                    && outside.is_some_and(|names| is_of_one_moment(frame, names, *row as usize));
+                self.passed_over.observations += u64::from(of_one_moment);
+                !of_one_moment
+            });
+            self.order.extend(wanted.map(|row| {
                 let order = order_of(frame, row as usize).unwrap_or(u64::MAX);
                 (order, at, row)
             }));

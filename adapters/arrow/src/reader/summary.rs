@@ -38,6 +38,10 @@ pub struct Summary {
     pub removed: Removed,
     /// Bytes read.
     pub bytes: u64,
+    /// Entries that were not read, since no more was asked for
+    /// ([`Reader::read_between`](super::Reader::read_between), [`Reader::leave_out`](super::Reader::leave_out)):
+    /// rows, and all others as observations.
+    pub passed_over: Counts,
 }
 
 impl Summary {

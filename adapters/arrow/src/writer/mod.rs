@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lineage_core::ledger::{Counts, Header};
+use lineage_core::ledger::{Counts, Header, Times};
 use lineage_core::observation::Observation;
 use lineage_core::row::{LooseFault, Row};
 use lineage_core::source::{Progress, SessionInfo, Sink, SinkError};
@@ -47,6 +47,8 @@ pub struct Writer {
     scratch: String,
     /// Entries in memory, by kind.
     pending: Counts,
+    /// From when to when they were.
+    pending_times: Option<Times>,
     /// When the first of them came.
     since: Option<Instant>,
     counts: Counts,
@@ -92,6 +94,7 @@ impl Writer {
             names: Names::default(),
             scratch: String::new(),
             pending: Counts::default(),
+            pending_times: None,
             since: None,
             counts: Counts::default(),
             batches: 0,
@@ -178,11 +181,24 @@ impl Writer {
                 "an entry was not written to the run directory: it is longer than an entry may be",
             ));
         };
-        match given {
-            Given::Observation(_) => self.pending.observations += 1,
-            Given::Row(_) => self.pending.rows += 1,
-            Given::Fault(_) => self.pending.faults += 1,
-        }
+        let times = match given {
+            Given::Observation(of) => {
+                self.pending.observations += 1;
+                Times::of_observation(of)
+            }
+            Given::Row(of) => {
+                self.pending.rows += 1;
+                Times::of_row(of)
+            }
+            Given::Fault(_) => {
+                self.pending.faults += 1;
+                None
+            }
+        };
+        self.pending_times = match (self.pending_times, times) {
+            (Some(all), Some(times)) => Some(all.and(times)),
+            (all, times) => all.or(times),
+        };
         let frame = &self.frames[table as usize];
         let (names, name_bytes) = self.names.new_names();
         if frame.rows >= BATCH_ROWS
@@ -228,7 +244,8 @@ impl Writer {
             return meta;
         }
         let pending = std::mem::take(&mut self.pending);
-        let written = self.write_frames(entries(pending));
+        let times = self.pending_times.take();
+        let written = self.write_frames(entries(pending), times);
         for frame in &mut self.frames {
             frame.truncate(0);
         }
@@ -259,7 +276,11 @@ impl Writer {
         meta.and(rotated)
     }
 
-    fn write_frames(&mut self, entries: u64) -> Result<(), segment::CannotWrite> {
+    fn write_frames(
+        &mut self,
+        entries: u64,
+        times: Option<Times>,
+    ) -> Result<(), segment::CannotWrite> {
         let segment = match &mut self.segment {
             Some(segment) => segment,
             None => {
@@ -269,7 +290,7 @@ impl Writer {
             }
         };
         let new = self.names.take_new();
-        segment.batch(self.batches + 1, &new, &self.frames, entries)?;
+        segment.batch(self.batches + 1, &new, &self.frames, entries, times)?;
         self.batches += 1;
         Ok(())
     }

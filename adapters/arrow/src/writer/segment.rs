@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::ArrowError;
-use lineage_core::ledger::Counts;
+use lineage_core::ledger::{Counts, Times};
 
 use super::files;
 use crate::encode::Stream;
@@ -78,9 +78,11 @@ impl Segment {
         new_names: &[Arc<str>],
         frames: &[Frame],
         entries: u64,
+        times: Option<Times>,
     ) -> Result<(), CannotWrite> {
         let mut batch = Batch {
             batch: number,
+            times: times.map(Into::into),
             ..Batch::default()
         };
         let names = names_frame(new_names);
