@@ -72,6 +72,7 @@ mod interval;
 #[cfg(feature = "jsonl")]
 pub mod ledger;
 pub mod observation;
+pub mod part;
 pub mod readiness;
 #[cfg_attr(not(feature = "record"), path = "resumable/off.rs")]
 mod resumable;

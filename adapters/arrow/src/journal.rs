@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use lineage_core::id::HostNanos;
-use lineage_core::ledger::{Counts, Times};
+use lineage_core::ledger::Counts;
+use lineage_core::part::Times;
 use serde::{Deserialize, Serialize};
 
 /// A line of `batches.jsonl`.

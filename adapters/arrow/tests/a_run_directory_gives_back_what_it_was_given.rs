@@ -6,9 +6,10 @@ use std::path::Path;
 
 use common::{Dice, KINDS, files, give, kind, session};
 use lineage_arrow::{Reader, SCHEMA, Table, Writer};
-use lineage_core::id::ProcessOrdinal;
+use lineage_core::id::{HostNanos, ProcessOrdinal};
 use lineage_core::ledger::{Counts, Entry};
-use lineage_core::observation::{Event, Observation};
+use lineage_core::observation::{Event, Observation, Scheduled};
+use lineage_core::part::Times;
 use lineage_core::source::Sink;
 use proptest::prelude::*;
 
@@ -281,4 +282,157 @@ proptest! {
         prop_assert_eq!(found, entries);
         prop_assert!(complete);
     }
+}
+
+fn switch(at: u64) -> Entry {
+    let event = Scheduled {
+        tid: 7,
+        at: HostNanos(at),
+        cpu: None,
+        running: true,
+        off: None,
+        state: None,
+    };
+    Entry::Observation(Observation::live(event.into()))
+}
+
+/// Batches outside of a part are passed over: their bytes are not even looked at, but for what holds on.
+#[test]
+fn of_a_part_no_more_is_read_than_reaches_into_it_and_what_holds_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("part.lineage");
+    let mut dice = Dice::new(9);
+    // Batches of 8,192 switches, one a nanosecond; each has an epoch's declaration, a fault, a fact that
+    // holds on and one of its moment.
+    let of_kind = |dice: &mut Dice, kind| Entry::Observation(Observation::live(dice.event(kind)));
+    let mut entries = Vec::new();
+    for at in 0..40_960_u64 {
+        if at % 8_192 == 100 {
+            entries.push(of_kind(&mut dice, 2));
+            entries.push(Entry::Fault(dice.fault()));
+            // Without a time, so that they widen no batch: a device's session, and an extent.
+            entries.push(of_kind(&mut dice, 17));
+            entries.push(of_kind(&mut dice, 23));
+        }
+        entries.push(switch(at));
+    }
+    // Times of the dice's own would widen the batches.
+    entries.retain(|entry| match entry {
+        Entry::Observation(of) => match Times::of_observation(of) {
+            Some(_) => matches!(of.event, Event::Scheduled(_)),
+            None => true,
+        },
+        _ => true,
+    });
+    for segment_bytes in [1, u64::MAX] {
+        let mut writer = Writer::new(&path)
+            .replace(true)
+            .segment_bytes(segment_bytes);
+        writer.begin(&session()).expect("begun");
+        entries.iter().for_each(|entry| give(&mut writer, entry));
+        writer.finish().expect("finished");
+        let mut reader = Reader::open(&path).expect("a run directory");
+        let survey = reader.survey();
+        assert!(survey[0].says_when());
+        let times: Vec<(u64, u64)> = survey[0]
+            .batches
+            .iter()
+            .filter_map(|of| of.times)
+            .map(|of| (of.from.0, of.to.0))
+            .collect();
+        assert_eq!(times.len(), 5);
+        assert_eq!((times[2], times[4].1), ((16_384, 24_575), 40_959));
+        // The last of the third batch, and the first of the fourth.
+        reader.read_between(0, HostNanos(24_575), HostNanos(24_576));
+        let found: Vec<Entry> = reader
+            .by_ref()
+            .map(|entry| entry.expect("readable"))
+            .filter(|entry| !matches!(entry, Entry::Header(_) | Entry::End(_)))
+            .collect();
+        let held = |entry: &&Entry| match entry {
+            Entry::Observation(Observation {
+                event: Event::Scheduled(of),
+                ..
+            }) => (16_384..32_768).contains(&of.at.0),
+            _ => true,
+        };
+        let expected: Vec<Entry> = entries.iter().filter(held).cloned().collect();
+        assert!(found == expected, "{:?}", difference(&found, &expected));
+        let summary = reader.summary();
+        assert_eq!(summary.passed_over.observations, 3 * 8_192);
+        assert!(summary.is_complete(), "{summary:?}");
+        assert_eq!(reader.directory(), 0);
+        let all: u64 = std::fs::read_dir(&path)
+            .expect("there")
+            .flat_map(|of| std::fs::read_dir(of.expect("readable").path()))
+            .flatten()
+            .map(|of| of.expect("readable").metadata().expect("there").len())
+            .sum();
+        assert!(summary.bytes < all, "{} of {all} bytes", summary.bytes);
+    }
+}
+
+/// What is passed over is not decoded: damage in it is not met. What is read is held to what it says.
+#[test]
+fn a_batch_that_is_passed_over_may_be_damaged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("part.lineage");
+    let entries: Vec<Entry> = (0..30_000).map(switch).collect();
+    write(&path, &entries, u64::MAX);
+    let file = path.join("000001/switches.arrows");
+    let mut bytes = std::fs::read(&file).expect("there");
+    // In the middle: in the second or third of four batches.
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xaa);
+    std::fs::write(&file, bytes).expect("written");
+    let errors = |between: Option<(u64, u64)>| {
+        let mut reader = Reader::open(&path).expect("a run directory");
+        if let Some((from, to)) = between {
+            reader.read_between(0, HostNanos(from), HostNanos(to));
+        }
+        let read: Vec<_> = reader.by_ref().collect();
+        let found = read
+            .iter()
+            .filter(|of| matches!(of, Ok(Entry::Observation(_))));
+        (found.count(), read.iter().filter(|of| of.is_err()).count())
+    };
+    assert!(errors(None).1 > 0);
+    assert_eq!(errors(Some((29_000, 29_999))), (30_000 - 3 * 8_192, 0));
+    assert_eq!(errors(Some((0, 10))), (8_192, 0));
+}
+
+#[test]
+fn tables_that_are_not_wanted_are_left_out_and_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("less.lineage");
+    let mut dice = Dice::new(4);
+    let entries: Vec<Entry> = (0..2_000).map(|_| dice.entry()).collect();
+    write(&path, &entries, 1);
+    let mut reader = Reader::open(&path).expect("a run directory");
+    reader.leave_out(&[Table::Operations, Table::Launches, Table::Names]);
+    let found: Vec<Entry> = reader
+        .by_ref()
+        .map(|entry| entry.expect("readable"))
+        .filter(|entry| !matches!(entry, Entry::Header(_) | Entry::End(_)))
+        .collect();
+    let is_left_out = |entry: &Entry| match entry {
+        Entry::Row(_) => true,
+        Entry::Observation(of) => matches!(of.event, Event::Operation(_)),
+        _ => false,
+    };
+    let over = reader.summary().passed_over;
+    let rows = entries
+        .iter()
+        .filter(|of| matches!(of, Entry::Row(_)))
+        .count() as u64;
+    // What the columns cannot hold is among the facts, and read.
+    let rows_found = found
+        .iter()
+        .filter(|of| matches!(of, Entry::Row(_)))
+        .count() as u64;
+    assert_eq!(over.rows + rows_found, rows);
+    assert!(over.rows > rows / 2);
+    let others = |all: &[Entry]| all.iter().filter(|of| !is_left_out(of)).count();
+    assert_eq!(others(&found), others(&entries));
+    assert!(reader.summary().is_complete());
 }

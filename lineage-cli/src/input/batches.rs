@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use lineage_arrow::Table;
-use lineage_core::ledger::{Entry, Header, Times};
+use lineage_core::ledger::{Entry, Header};
 use lineage_core::observation::Observation;
+use lineage_core::part::{Bounds, Counts, Held, Holding, Times};
 use lineage_core::row::{Binding, Row};
 use lineage_core::verdict::Judge;
 use lineage_import::{CollectError, InferredTemplates};
@@ -13,7 +14,7 @@ use super::ledger::{Wanted, read_wanted};
 use super::memory::Need;
 use super::{Format, Refusal, header, import, join, notes, read};
 use crate::arguments::Reading;
-use crate::part::{Bounds, Counts, Held, Holding, Looked, Part, Run, Within};
+use crate::part::{Looked, Part, Run, Within, read_for};
 use crate::text::counted;
 
 /// Records of calls and operations in a batch of another tool's recording: about 150 MB. What was on
@@ -168,15 +169,19 @@ impl Reading {
             wanted.without = vec![Table::Externals, Table::Operations, Table::GraphLaunches];
         }
         if let (Some(part), true) = (&part, known.has_rows) {
-            wanted.between = part.bounds.iter().map(Bounds::read).collect();
+            wanted.between = part.bounds.iter().map(read_for).collect();
         }
         Need::of(file, &wanted).warn(file, within);
         let bounds = part.as_ref().map_or(Vec::new(), |part| part.bounds.clone());
         let mut holding = Holding::new(bounds);
-        let read = read_wanted(file, &wanted, |directory, entry| {
-            holding.take(directory, entry);
+        let read = read_wanted(file, &wanted, |directory, entry| match entry {
+            Entry::Observation(of) => holding.observation(directory, of),
+            Entry::Row(of) => holding.row(directory, of),
+            _ => {}
         })?;
-        let mut held = holding.finish(read.passed_over_rows);
+        let mut held = holding.finish();
+        let passed_over = read.passed_over_rows;
+        held.counts.rows_outside = held.counts.rows_outside.saturating_add(passed_over);
         if !held.has_rows {
             held.rows = join(&held.observations, self.clock_error_ns).0;
             held.counts = counted_by(&held.bounds, &held.rows);

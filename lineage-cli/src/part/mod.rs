@@ -1,24 +1,14 @@
-//! A part of a recording: from when to when, and what has to be held for what is said of it to be right.
+//! Which part of a recording is asked for, as a person says it, and what is said of it.
 //!
-//! A row belongs to the part in which its operation ended ([`moment_of`]): then all that led to it lies in
-//! the part or before it. So of a ledger what reaches into the part is held, and a lead-in before it, whose
-//! rows are not counted. What describes streams, devices, graphs and live epochs is held from the beginning.
-//! The judge is told since when all is held
-//! ([`Judge::given_since`](lineage_core::verdict::Judge::given_since)): what was on a stream before is unknown to
-//! it, and of a stage that began before it claims nothing.
+//! What has to be held for that, and what belongs to it, is in [`lineage_core::part`].
 
-mod epochs;
-mod held;
 mod moment;
 
 use std::path::Path;
 
 use clap::Args;
 use lineage_core::id::HostNanos;
-use lineage_core::ledger::moment_of;
-use lineage_core::row::Row;
-
-pub(crate) use held::{Held, Holding};
+use lineage_core::part::{Bounds, Counts};
 use moment::{Moment, length_ns, moment};
 
 use crate::input::Refusal;
@@ -104,8 +94,11 @@ impl Within {
                 extent()
             )));
         }
-        let after = end.is_some_and(|end| from.is_some_and(|from| from > end));
-        if after || to.is_some_and(|to| to < start) {
+        // Where the end is not known yet, this is asked again once it is.
+        let outside = end.is_some_and(|end| {
+            from.is_some_and(|from| from > end) || to.is_some_and(|to| to < start)
+        });
+        if outside {
             return Err(refuse(format!("the part lies outside of it: {}", extent())));
         }
         let from = from.unwrap_or(start);
@@ -136,6 +129,15 @@ fn said_ns(length: i128) -> String {
 
 fn ns(length: i128) -> u64 {
     u64::try_from(length.max(0)).unwrap_or(u64::MAX)
+}
+
+/// How long after a part is read to see which epochs go on, in nanoseconds.
+const AFTER_NS: u64 = 10_000_000_000;
+
+/// The times that are read of a process.
+pub(crate) fn read_for(bounds: &Bounds) -> (HostNanos, HostNanos) {
+    let to = bounds.to.0.saturating_add(AFTER_NS);
+    (bounds.since, HostNanos(to))
 }
 
 /// What is known of when a process's recording began and ended, on its session's clock.
@@ -218,51 +220,6 @@ impl Part {
                 0
             },
             counts,
-        }
-    }
-}
-
-/// A part, on one process's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bounds {
-    pub(crate) from: HostNanos,
-    pub(crate) to: HostNanos,
-    /// Since when all is held.
-    pub(crate) since: HostNanos,
-    /// When the run started.
-    pub(crate) start: HostNanos,
-}
-
-impl Bounds {
-    /// Whether a row belongs to it.
-    pub(crate) fn has(&self, row: &Row) -> bool {
-        moment_of(row).is_some_and(|at| self.from <= at && at <= self.to)
-    }
-
-    /// Whether nothing of the run lies before what is held.
-    pub(crate) fn is_from_start(&self) -> bool {
-        self.since <= self.start
-    }
-}
-
-/// Rows, by where they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub(crate) struct Counts {
-    /// In the part.
-    pub(crate) rows: u64,
-    /// Before it or after it: not looked at, but for what the lead-in says of others.
-    pub(crate) rows_outside: u64,
-    /// Without any time, so that it is not known where they are.
-    pub(crate) rows_without_time: u64,
-}
-
-impl Counts {
-    /// Counts a row; one of a process without bounds is in the part.
-    pub(crate) fn add(&mut self, bounds: Option<&Bounds>, row: &Row) {
-        match (bounds, moment_of(row)) {
-            (Some(_), None) => self.rows_without_time += 1,
-            (Some(bounds), Some(_)) if !bounds.has(row) => self.rows_outside += 1,
-            _ => self.rows += 1,
         }
     }
 }

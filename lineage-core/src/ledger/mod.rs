@@ -28,12 +28,10 @@
 mod format;
 mod lines;
 mod reader;
-mod times;
 mod writer;
 
 pub use format::{Counts, Header, MAX_LINE_BYTES, SCHEMA};
 pub use reader::{Entry, ReadError, ReadErrorKind, ReadSummary, Reader};
-pub use times::{Times, moment_of};
 pub use writer::Writer;
 
 #[cfg(test)]

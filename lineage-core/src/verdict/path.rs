@@ -465,3 +465,51 @@ fn tidy(segments: &mut Vec<Segment>) {
         same
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the stage that was under way when what is held begins, nothing is claimed, in none of its stretches;
+    /// what was usual stays so.
+    #[test]
+    fn what_began_before_what_is_held_is_not_claimed() {
+        let segment = |from: u64, to: u64, stage, verdict| Segment {
+            from: HostNanos(from),
+            to: HostNanos(to),
+            stage,
+            source: Some(TimeSource::RuntimeHook),
+            verdict,
+        };
+        let usual = Verdict::Expected(Expected::UsualCall { typical_ns: 5 });
+        let long = Verdict::LongerThanItsKind {
+            typical_ns: 5,
+            samples: 20,
+        };
+        let mut segments = [
+            segment(10, 20, Stage::Ready, Verdict::BatchWait),
+            segment(20, 90, Stage::Scope, Verdict::HostWork),
+            segment(90, 110, Stage::Dependency, usual.clone()),
+            segment(110, 120, Stage::Scope, Verdict::HostWork),
+            segment(120, 130, Stage::Api, Verdict::SubmitWait),
+            segment(130, 200, Stage::Executing, long.clone()),
+        ];
+        let mut later = segments.clone();
+        doubt_what_began_before(HostNanos(100), &mut segments);
+        let verdicts: Vec<Verdict> = segments.iter().map(|of| of.verdict.clone()).collect();
+        let doubt = Verdict::Unresolved(Doubt::BeforePart);
+        let expected = [
+            doubt.clone(),
+            doubt.clone(),
+            usual,
+            doubt.clone(),
+            Verdict::SubmitWait,
+            long,
+        ];
+        assert_eq!(verdicts, expected);
+        assert_eq!(segments[0].source, None);
+        // A kernel that began before is not known to have been alone.
+        doubt_what_began_before(HostNanos(131), &mut later);
+        assert_eq!(later[5].verdict, Verdict::Executing);
+    }
+}

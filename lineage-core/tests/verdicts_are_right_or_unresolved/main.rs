@@ -9,6 +9,7 @@
 mod correlator_support;
 mod device_full;
 mod lost_evidence;
+mod parts;
 mod scenario;
 mod scenarios;
 mod score;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lineage_core::id::HostNanos;
-use lineage_core::ledger::Times;
+use lineage_core::part::Times;
 
 use super::place::Place;
 use super::segment::journal_of;

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lineage_core::ledger::{Counts, Header, Times};
+use lineage_core::ledger::{Counts, Header};
 use lineage_core::observation::Observation;
+use lineage_core::part::Times;
 use lineage_core::row::{LooseFault, Row};
 use lineage_core::source::{Progress, SessionInfo, Sink, SinkError};
 use lineage_core::totals::Totals;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::ArrowError;
-use lineage_core::ledger::{Counts, Times};
+use lineage_core::ledger::Counts;
+use lineage_core::part::Times;
 
 use super::files;
 use crate::encode::Stream;

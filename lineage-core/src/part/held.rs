@@ -1,31 +1,54 @@
-//! What is held of a ledger while it is read.
+//! What is held of a recording while it is read.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use lineage_core::id::{HostNanos, ProcessOrdinal};
-use lineage_core::ledger::{Entry, Times, moment_of};
-use lineage_core::observation::{Event, Observation, SchedulerSession};
-use lineage_core::row::{Binding, Row};
-use lineage_core::verdict::Judge;
+use rustc_hash::FxHashSet;
 
 use super::epochs::Epochs;
-use super::{Bounds, Counts};
+use super::{Bounds, Times, moment_of};
+use crate::id::{HostNanos, ProcessOrdinal};
+use crate::observation::{Event, Observation, SchedulerSession};
+use crate::row::{Binding, Row};
+use crate::verdict::Judge;
 
 /// Entries behind one that reaches into what is held, among which those without a time of their own are
 /// held, too: they were written next to what they are of.
 const NEXT_TO: u32 = 16_384;
 
-/// What is held of a ledger, while it is read.
+/// Rows, by where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Counts {
+    /// In the part.
+    pub rows: u64,
+    /// Before it or after it.
+    pub rows_outside: u64,
+    /// Without any time, so that it is not known where they are.
+    pub rows_without_time: u64,
+}
+
+impl Counts {
+    /// Counts a row; one of a process without bounds is in the part.
+    pub fn add(&mut self, bounds: Option<&Bounds>, row: &Row) {
+        match (bounds, moment_of(row)) {
+            (Some(_), None) => self.rows_without_time += 1,
+            (Some(bounds), Some(_)) if !bounds.has(row) => self.rows_outside += 1,
+            _ => self.rows += 1,
+        }
+    }
+}
+
+/// What is held of a recording, or of several that are read as one, while it is read.
 #[derive(Debug, Default)]
-pub(crate) struct Holding {
-    /// Of each directory; of a file one. Nothing is asked of the whole.
+pub struct Holding {
+    /// Of each recording. None for the whole.
     bounds: Vec<Bounds>,
     processes: BTreeMap<ProcessOrdinal, Bounds>,
     observations: Vec<Observation>,
     rows: Vec<Row>,
     epochs: Epochs,
     scheduler: Vec<(HostNanos, Observation)>,
-    goes_on: HashSet<(ProcessOrdinal, u64)>,
+    goes_on: FxHashSet<(ProcessOrdinal, u64)>,
     has_rows: bool,
     /// Entries since the last that reached into what is held.
     since_held: u32,
@@ -35,28 +58,22 @@ pub(crate) struct Holding {
 
 /// What was held.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
-    pub(crate) observations: Vec<Observation>,
-    pub(crate) rows: Vec<Row>,
-    /// Of the processes of a part; nothing is asked of the whole.
-    pub(crate) bounds: BTreeMap<ProcessOrdinal, Bounds>,
-    pub(crate) counts: Counts,
-    /// Epochs with work after the part, by process and number.
-    pub(crate) goes_on: HashSet<(ProcessOrdinal, u64)>,
-    /// From when to when what was read was.
-    pub(crate) seen: Option<Times>,
-    /// Whether the ledger has rows; else all that was observed is held, and its joins are to be made.
-    pub(crate) has_rows: bool,
-}
-
-/// How long after a part is read to see which epochs go on, in nanoseconds.
-const AFTER_NS: u64 = 10_000_000_000;
-
-impl Bounds {
-    /// The times that are read.
-    pub(crate) fn read(&self) -> (HostNanos, HostNanos) {
-        (self.since, HostNanos(self.to.0.saturating_add(AFTER_NS)))
-    }
+#[non_exhaustive]
+pub struct Held {
+    /// What was observed, in an order that says nothing.
+    pub observations: Vec<Observation>,
+    /// Rows, those of the lead-in among them.
+    pub rows: Vec<Row>,
+    /// Of the processes of a part. None for the whole.
+    pub bounds: BTreeMap<ProcessOrdinal, Bounds>,
+    /// Rows that came, by where they are.
+    pub counts: Counts,
+    /// Epochs with work after the part, by process and number, as far as it came.
+    pub goes_on: FxHashSet<(ProcessOrdinal, u64)>,
+    /// From when to when what came was.
+    pub seen: Option<Times>,
+    /// Whether rows came. If not, all that was observed is held, in its order, and joins are to be made.
+    pub has_rows: bool,
 }
 
 /// Whether verdicts rest on an event where rows say what was joined.
@@ -80,41 +97,37 @@ const fn is_used(event: &Event) -> bool {
 }
 
 impl Holding {
-    /// Of the whole where no bounds are given, else of what is within those of each directory.
-    pub(crate) fn new(bounds: Vec<Bounds>) -> Self {
+    /// Of the whole where no bounds are given, else of what is within those of each recording, in their
+    /// order.
+    pub fn new(bounds: Vec<Bounds>) -> Self {
         Self {
             bounds,
             ..Self::default()
         }
     }
 
-    /// Takes in the next entry, of the directory of this number.
-    pub(crate) fn take(&mut self, directory: usize, entry: Entry) {
-        let bounds = self.bounds.get(directory).copied();
-        match entry {
-            Entry::Observation(of) => {
-                self.process(of.process, bounds);
-                self.observation(of, bounds);
-            }
-            Entry::Row(row) => {
-                self.process(row.process, bounds);
-                if !std::mem::replace(&mut self.has_rows, true) {
-                    // What came before was held in case that there are none.
-                    for of in std::mem::take(&mut self.observations) {
-                        let bounds = self.processes.get(&of.process).copied();
-                        self.observation(of, bounds);
-                    }
-                }
-                self.row(row, bounds);
-            }
-            _ => {}
-        }
+    /// Takes in what was observed, of the recording of this number, from 0.
+    pub fn observation(&mut self, recording: usize, of: Observation) {
+        let bounds = self.process(of.process, recording);
+        self.hold(of, bounds);
     }
 
-    fn process(&mut self, process: ProcessOrdinal, bounds: Option<Bounds>) {
-        if let Some(bounds) = bounds {
-            self.processes.entry(process).or_insert(bounds);
+    /// Takes in a row of the recording of this number, from 0.
+    pub fn row(&mut self, recording: usize, row: Row) {
+        let bounds = self.process(row.process, recording);
+        if !std::mem::replace(&mut self.has_rows, true) {
+            // What came before was held in case that there are none.
+            for of in std::mem::take(&mut self.observations) {
+                let bounds = self.processes.get(&of.process).copied();
+                self.hold(of, bounds);
+            }
         }
+        self.hold_row(row, bounds);
+    }
+
+    fn process(&mut self, process: ProcessOrdinal, recording: usize) -> Option<Bounds> {
+        let bounds = self.bounds.get(recording).copied()?;
+        Some(*self.processes.entry(process).or_insert(bounds))
     }
 
     fn seen(&mut self, times: Option<Times>) {
@@ -124,7 +137,7 @@ impl Holding {
         };
     }
 
-    fn observation(&mut self, of: Observation, bounds: Option<Bounds>) {
+    fn hold(&mut self, of: Observation, bounds: Option<Bounds>) {
         let times = Times::of_observation(&of);
         self.seen(times);
         if !self.has_rows {
@@ -184,7 +197,7 @@ impl Holding {
         meets
     }
 
-    fn row(&mut self, row: Row, bounds: Option<Bounds>) {
+    fn hold_row(&mut self, row: Row, bounds: Option<Bounds>) {
         let times = Times::of_row(&row);
         self.seen(times);
         let Some(bounds) = bounds else {
@@ -202,9 +215,8 @@ impl Holding {
         }
     }
 
-    /// What was held, once all is read; rows that were passed over are counted as outside.
-    pub(crate) fn finish(mut self, passed_over: u64) -> Held {
-        self.counts.rows_outside = self.counts.rows_outside.saturating_add(passed_over);
+    /// What was held, once all is read.
+    pub fn finish(mut self) -> Held {
         let mut observations = self.observations;
         if self.has_rows {
             for row in &mut self.rows {
@@ -240,7 +252,7 @@ impl Holding {
 
 impl Held {
     /// Tells a judge since when all is held of each process.
-    pub(crate) fn limit(&self, judge: &mut Judge) {
+    pub fn limit(&self, judge: &mut Judge) {
         for (process, bounds) in &self.bounds {
             if !bounds.is_from_start() {
                 judge.given_since(*process, bounds.since);
@@ -267,7 +279,6 @@ const fn at(session: &SchedulerSession) -> Option<HostNanos> {
             Some(_) => *not_before,
             None => *not_after,
         },
-        _ => None,
     }
 }
 

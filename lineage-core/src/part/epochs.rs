@@ -1,11 +1,11 @@
 //! What was said of epochs before what is held of a recording, as far as work may still belong to them.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
-use lineage_core::evidence::{Evidence, Why};
-use lineage_core::id::{EpochId, HostNanos, LaunchEpoch, ProcessOrdinal};
-use lineage_core::observation::{Event, Observation};
-use lineage_core::row::{Binding, Row};
+use crate::evidence::{Evidence, Why};
+use crate::id::{EpochId, HostNanos, LaunchEpoch, ProcessOrdinal};
+use crate::observation::{Event, Observation};
+use crate::row::{Binding, Row};
 
 /// Versions of one epoch before the last that are kept.
 const VERSIONS: u32 = 8;
@@ -14,7 +14,7 @@ const MANY: usize = 64;
 
 /// Epochs that were not retired before what is held.
 #[derive(Debug, Default)]
-pub(super) struct Epochs(HashMap<(ProcessOrdinal, EpochId), Epoch>);
+pub(super) struct Epochs(FxHashMap<(ProcessOrdinal, EpochId), Epoch>);
 
 #[derive(Debug, Default)]
 struct Epoch {

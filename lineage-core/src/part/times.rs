@@ -1,4 +1,4 @@
-//! When an entry was: what a reader of a part of a ledger goes by.
+//! When an observation or a row was.
 
 use crate::evidence::Evidence;
 use crate::fault::FaultFamily;
