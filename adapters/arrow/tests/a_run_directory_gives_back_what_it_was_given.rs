@@ -293,7 +293,7 @@ fn switch(at: u64) -> Entry {
         off: None,
         state: None,
     };
-    Entry::Observation(Observation::live(event.into()))
+    Entry::Observation(Observation::live(event))
 }
 
 /// Batches outside of a part are passed over: their bytes are not even looked at, but for what holds on.

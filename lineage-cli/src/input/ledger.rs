@@ -11,6 +11,7 @@ use lineage_core::observation::Observation;
 use lineage_core::row::{LooseFault, Row};
 use lineage_validator::printable;
 
+use super::memory::Need;
 use super::names::Names;
 use super::{Progress, Refusal};
 use crate::text::counted;
@@ -205,6 +206,7 @@ pub(crate) fn header(path: &Path) -> Result<Header, Refusal> {
 
 /// Reads a ledger into memory.
 pub(crate) fn load(path: &Path) -> Result<Ledger, Refusal> {
+    Need::of(path, &Wanted::default()).warn_of_whole(path);
     let (mut observations, mut rows, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     let read = read(path, |entry| match entry {
         Entry::Observation(observation) => observations.push(observation),

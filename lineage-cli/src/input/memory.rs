@@ -62,19 +62,27 @@ impl Need {
         Self { bytes }
     }
 
-    /// Says on standard error what it takes, where that is much, and how to do with less.
+    /// Says on standard error what a part takes, where that is much, and how to do with less.
     pub(super) fn warn(self, file: &Path, within: &Within) {
+        if within.is_whole() {
+            let less = "`--last 10m` looks at the end of it only";
+            self.say(file, "the whole of it takes", less);
+        } else {
+            self.say(file, "this part of it takes", "a shorter one takes less");
+        }
+    }
+
+    /// The same of what can only be looked at as a whole.
+    pub(super) fn warn_of_whole(self, file: &Path) {
+        let less =
+            "`lineage diagnose --last 10m` and `lineage show` look at it without holding it all";
+        self.say(file, "validating it takes", less);
+    }
+
+    fn say(self, file: &Path, what: &str, less: &str) {
         if self.bytes < WORTH_SAYING {
             return;
         }
-        let (what, less) = if within.is_whole() {
-            (
-                "the whole of it takes",
-                "`--last 10m` takes the end of it only",
-            )
-        } else {
-            ("this part of it takes", "a shorter part takes less")
-        };
         let free = match available() {
             Some(free) if free < self.bytes => format!(
                 " and {} are free: the system may end this command before it is done",
