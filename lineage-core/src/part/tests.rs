@@ -102,6 +102,7 @@ fn operation(start: Option<u64>, end: Option<u64>) -> Operation {
         copies: 0,
         grid: [1; 3],
         block: [1; 3],
+        footprint: None,
     }
 }
 
