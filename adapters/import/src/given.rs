@@ -2,7 +2,9 @@
 //! `None`, never 0. Names were given to [`Collector::name`](crate::Collector::name) before.
 
 use lineage_core::id::ProcessOrdinal;
-use lineage_core::observation::{ActivityKind, Footprint, SwitchedOff, SynchronizationKind};
+use lineage_core::observation::{
+    ActivityKind, DeviceDescribed, Footprint, Multiprocessors, SwitchedOff, SynchronizationKind,
+};
 
 use crate::names::NameId;
 
@@ -26,6 +28,23 @@ pub struct DeviceDescription {
     pub ordinal: u32,
     /// Its name.
     pub name: Option<String>,
+    /// How many copy engines it has, where the recording says so.
+    pub copy_engines: Option<u32>,
+    /// Its multiprocessors, as far as the recording has them.
+    pub multiprocessors: Multiprocessors,
+}
+
+impl DeviceDescription {
+    /// What it is like, in a process's observations. No recording says who else could have it.
+    pub(crate) fn described(&self) -> DeviceDescribed {
+        let some = Some(self.multiprocessors).filter(|of| *of != Multiprocessors::default());
+        DeviceDescribed {
+            device: self.ordinal,
+            copy_engines: self.copy_engines,
+            tenancy: None,
+            multiprocessors: some,
+        }
+    }
 }
 
 /// A record of an API call.

@@ -64,5 +64,5 @@ pub use slices::{Slice, Slices};
 pub use templates::{Capture, CapturedLaunch, Replay, TemplateMatch, match_templates};
 
 pub use lineage_core::observation::{
-    ActivityKind, Footprint, Recorder, SwitchedOff, SynchronizationKind,
+    ActivityKind, Footprint, Multiprocessors, Recorder, SwitchedOff, SynchronizationKind,
 };

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::candidates::{CallTimes, Candidates};
 use crate::entry::{Entry, SESSION};
 use crate::error::CollectError;
+use crate::given::DeviceDescription;
 use crate::recording::Recording;
 use crate::settings::EpochsFrom;
 use crate::spool::Merged;
@@ -161,6 +162,11 @@ impl<'a> Slices<'a> {
         if let Some(extent) = self.recording.extents.get(process.0 as usize) {
             observations.push(observed((*extent).into()));
         }
+        let devices = self.recording.holdings.devices.iter();
+        let own = devices.filter(|of| of.process.is_none_or(|owner| owner == process));
+        let described = own.map(DeviceDescription::described);
+        let said = described.filter(|of| of.copy_engines.is_some() || of.multiprocessors.is_some());
+        observations.extend(said.map(|of| observed(of.into())));
         let reach = if last { u64::MAX } else { until.unwrap_or(0) };
         self.take_timed(process, reach, &mut observations)?;
         let times = CallTimes::of(entries);

@@ -1,6 +1,6 @@
 //! What a trace says about itself, beside its events.
 
-use lineage_import::DeviceDescription;
+use lineage_import::{DeviceDescription, Multiprocessors};
 
 use crate::fields::{Malformed, Members, Text, Value};
 use crate::number::whole;
@@ -97,10 +97,21 @@ impl Header {
                 return Err(Malformed);
             };
             let (mut ordinal, mut name) = (None, None);
+            let mut multiprocessors = Multiprocessors::default();
             let mut members = Members::of_object(device);
             while let Some(key) = members.next_key()? {
                 match (key.as_ref(), members.value()?) {
                     (b"id", value) => ordinal = number(value),
+                    (b"numSms", value) => multiprocessors.count = number(value),
+                    (b"maxThreadsPerMultiprocessor", value) => {
+                        multiprocessors.threads = number(value);
+                    }
+                    (b"regsPerMultiprocessor", value) => {
+                        multiprocessors.registers = number(value);
+                    }
+                    (b"sharedMemPerMultiprocessor", value) => {
+                        multiprocessors.shared_bytes = number(value);
+                    }
                     (b"name", Value::Text(text)) if !text.raw().is_empty() => {
                         name = Some(text.decode().into_owned());
                     }
@@ -115,6 +126,9 @@ impl Header {
                 process: None,
                 ordinal,
                 name,
+                copy_engines: None,
+                // Kineto does not say how many blocks one holds.
+                multiprocessors,
             });
         }
         Ok(())

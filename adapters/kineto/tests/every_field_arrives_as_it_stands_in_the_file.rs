@@ -267,6 +267,7 @@ fn the_trace_describes_its_process_its_devices_and_its_versions() {
         process: None,
         ordinal,
         name: name.map(str::to_owned),
+        ..DeviceDescription::default()
     };
     assert_eq!(
         holdings.devices,

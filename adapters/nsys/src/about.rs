@@ -5,7 +5,7 @@
 //! recorded machine's environment held. Of the first two, rows are read only by the names that are
 //! in this file; the environment is never read.
 
-use lineage_import::DeviceDescription;
+use lineage_import::{DeviceDescription, Multiprocessors};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ImportError;
@@ -160,24 +160,55 @@ pub(crate) fn read_devices(
     let Some(table) = schema.table(database, "TARGET_INFO_GPU")? else {
         return Ok(());
     };
-    let mut names: FxHashMap<i64, Option<String>> = FxHashMap::default();
-    let mut ordinals: Vec<(u32, Option<String>)> = Vec::new();
-    scan(
-        database,
-        &table,
-        ["id", "name", "cuDevice"],
-        |[id, name, ordinal]| {
-            if let Value::Integer(id) = id
-                && names.len() < MOST_DEVICES
-            {
-                let name = text::note(name);
-                let ordinal = ordinal.number().unwrap_or(None).or(u32::try_from(id).ok());
-                ordinals.extend(ordinal.map(|ordinal| (ordinal, name.clone())));
-                names.insert(id, name);
-            }
-            Ok(())
-        },
-    )?;
+    const COLUMNS: [&str; 10] = [
+        "id",
+        "name",
+        "cuDevice",
+        "asyncEngines",
+        "smCount",
+        "maxWarpsPerSm",
+        "threadsPerWarp",
+        "maxRegistersPerSm",
+        "maxShmemPerSm",
+        "maxBlocksPerSm",
+    ];
+    let mut devices: FxHashMap<i64, DeviceDescription> = FxHashMap::default();
+    let mut ordinals: Vec<DeviceDescription> = Vec::new();
+    scan(database, &table, COLUMNS, |values| {
+        let [id, name, ordinal, numbers @ ..] = values;
+        if let Value::Integer(id) = id
+            && devices.len() < MOST_DEVICES
+        {
+            let numbers =
+                numbers.map(|number| -> Option<u32> { reading.optional(number.number()) });
+            let [
+                copy_engines,
+                count,
+                warps,
+                threads,
+                registers,
+                shared_bytes,
+                blocks,
+            ] = numbers;
+            let ordinal = ordinal.number().unwrap_or(None).or(u32::try_from(id).ok());
+            let device = DeviceDescription {
+                process: None,
+                ordinal: ordinal.unwrap_or(0),
+                name: text::note(name),
+                copy_engines,
+                multiprocessors: Multiprocessors {
+                    count,
+                    threads: warps.and_then(|warps| warps.checked_mul(threads?)),
+                    registers,
+                    shared_bytes,
+                    blocks,
+                },
+            };
+            ordinals.extend(ordinal.map(|_| device.clone()));
+            devices.insert(id, device);
+        }
+        Ok(())
+    })?;
     let by_process = schema.table(database, "TARGET_INFO_CUDA_DEVICE")?;
     let mut described = 0;
     if let Some(table) = by_process {
@@ -192,7 +223,7 @@ pub(crate) fn read_devices(
                     reading.collector.device(DeviceDescription {
                         process: Some(process),
                         ordinal,
-                        name: names.get(&gpu).cloned().flatten(),
+                        ..devices.get(&gpu).cloned().unwrap_or_default()
                     });
                 }
             }
@@ -200,12 +231,8 @@ pub(crate) fn read_devices(
         })?;
     }
     if described == 0 {
-        for (ordinal, name) in ordinals {
-            reading.collector.device(DeviceDescription {
-                process: None,
-                ordinal,
-                name,
-            });
+        for device in ordinals {
+            reading.collector.device(device);
         }
     }
     Ok(())

@@ -29,7 +29,7 @@
 //! | `CUDA_GRAPH_NODE_EVENTS` | where the nodes of graphs were made |
 //! | `SCHED_EVENTS`, `OSRT_API` | when threads ran, and what they blocked in |
 //! | `NVTX_EVENTS` | ranges: candidate epochs if the [settings](Settings) ask for it |
-//! | `StringIds`, `PROCESSES`, `TARGET_INFO_GPU`, `TARGET_INFO_CUDA_DEVICE` | names |
+//! | `StringIds`, `PROCESSES`, `TARGET_INFO_GPU`, `TARGET_INFO_CUDA_DEVICE` | names; what each device's multiprocessors hold |
 //! | `DIAGNOSTIC_EVENT` | the recorder's own warnings, passed on as notes |
 //!
 //! Of the tables of settings only the schema's version and the mode of graph tracing are read; the

@@ -6,7 +6,9 @@ use common::{
     CALLS, Export, KERNELS, OTHER_PROCESS, OTHER_THREAD, PROCESS, STRINGS, THREAD, observations,
     operations, skipped,
 };
-use lineage_core::observation::{ActivityKind, Event, Footprint, SwitchedOff};
+use lineage_core::observation::{
+    ActivityKind, DeviceDescribed, Event, Footprint, Multiprocessors, SwitchedOff,
+};
 use lineage_import::{DeviceDescription, EpochsFrom, Settings, Skip};
 
 #[test]
@@ -586,6 +588,42 @@ fn ranges_have_their_text_in_the_row_or_by_number() {
     assert_eq!(declared, ["11", "12"]);
 }
 
+/// An A100's numbers, as `cuDeviceGetAttribute` gives them: 64 warps of 32 threads.
+#[test]
+fn what_a_device_holds_is_read_where_it_is_there() {
+    let export = Export::new();
+    export.run(CALLS).launch(THREAD, 1);
+    export.run(
+        "create table TARGET_INFO_GPU (id integer, name text, cuDevice integer, smCount integer, \
+         maxWarpsPerSm integer, threadsPerWarp integer, maxRegistersPerSm integer, maxShmemPerSm integer, \
+         maxBlocksPerSm integer, asyncEngines integer)",
+    );
+    export.run(
+        "insert into TARGET_INFO_GPU values (0, 'A100', 0, 108, 64, 32, 65536, 167936, 32, 5)",
+    );
+    let recording = export.import().expect("an export");
+    let described: Vec<DeviceDescribed> = observations(&recording)
+        .into_iter()
+        .filter_map(|seen| match seen.event {
+            Event::DeviceDescribed(of) => Some(of),
+            _ => None,
+        })
+        .collect();
+    let expected = DeviceDescribed {
+        device: 0,
+        copy_engines: Some(5),
+        tenancy: None,
+        multiprocessors: Some(Multiprocessors {
+            count: Some(108),
+            threads: Some(2_048),
+            registers: Some(65_536),
+            shared_bytes: Some(167_936),
+            blocks: Some(32),
+        }),
+    };
+    assert_eq!(described, [expected]);
+}
+
 #[test]
 fn devices_have_the_numbers_that_their_process_gives_them() {
     let export = Export::new();
@@ -596,6 +634,7 @@ fn devices_have_the_numbers_that_their_process_gives_them() {
         process,
         ordinal,
         name: Some(name.to_owned()),
+        ..DeviceDescription::default()
     };
     assert_eq!(
         export.holdings().devices,
