@@ -72,7 +72,7 @@ fn run(version: CuptiVersion, tier: Tier) -> Report {
     let sim = lineage_sim::load(config).expect("the simulator loads");
     sim.kernel("work")
         .label_argument(0)
-        .duration_ns(30_000_000)
+        .duration_ns(200_000_000)
         .timed()
         .expect("a valid name");
     let session = Lineage::builder()
