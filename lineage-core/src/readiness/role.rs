@@ -59,6 +59,15 @@ impl Role {
         }
     }
 
+    /// Whether it may put something into a stream that is no operation, and that what is behind it in
+    /// its channel waits for.
+    pub(crate) const fn may_hold_channel(self) -> bool {
+        !matches!(
+            self,
+            Self::Work | Self::LaunchEx | Self::HostWait | Self::Allocation | Self::Neutral
+        )
+    }
+
     /// Whether the thread that calls waits for the device in it.
     pub(crate) const fn blocks_thread(self) -> bool {
         matches!(self, Self::HostWait)

@@ -28,7 +28,8 @@
 //! the first ran already when the second was there (what is overtaken may have been held back in other
 //! ways), both are of one context, nothing else ran beside the first, none of both is of clusters or of
 //! unknown ones (which are placed together, and leave room that single blocks would take), the second is
-//! no graph's node, and nothing of another stream was ahead of it in its channel.
+//! no graph's node, and nothing of another stream was ahead of it in its channel. Neither was a wait for
+//! an event, in its stream or its channel: when the event happened no record says.
 
 use super::path::{Bench, Known, LOOKED_BACK};
 use super::scene::Ran;
@@ -228,7 +229,8 @@ impl Bench<'_> {
         apart.then_some((found, alone_since))
     }
 
-    /// Whether nothing of another stream was ahead of this in its channel; `None` if that is not known.
+    /// Whether nothing of another stream was ahead of this in its channel, and no wait for an event in
+    /// its own; `None` if that is not known.
     fn first_in_channel(
         &self,
         number: usize,
@@ -260,16 +262,33 @@ impl Bench<'_> {
                 return Some(false);
             }
         }
-        // A wait of another stream holds the channel up, too, until something behind it has begun.
+        // What calls put into streams beside operations holds up what is behind it, too: in its stream, as
+        // a wait for an event of which no record says when it happened, and in its channel. Until
+        // something behind it has begun, that is.
         let own = (operation.context, operation.stream);
-        for (stream, waited) in scene.last_waits(exit) {
-            let elsewhere = stream.is_some_and(|stream| {
+        let alone = scene.is_non_blocking(own);
+        let over_until = scene.over_until(own.0, enter);
+        let begun = &list[..begun];
+        for (marker, returned) in scene.last_markers(exit)? {
+            let is_own = marker.stream == Some(own);
+            let elsewhere = marker.stream.is_some_and(|stream| {
                 let on = scene.channel_of_stream.get(&stream).copied().flatten();
-                stream == own || on.is_some_and(|on| on != (operation.device, channel))
+                on.is_some_and(|on| on != (operation.device, channel))
             });
-            let mut begun = list[..begun].iter().rev().take(LOOKED_BACK);
-            let passed = begun.any(|&row| entered(row).is_some_and(|at| at > waited));
-            if !elsewhere && !passed {
+            let other_context = marker.stream.is_some_and(|of| of.0 != own.0);
+            if !other_context && returned <= over_until {
+                continue;
+            }
+            if is_own && marker.is_record || !is_own && elsewhere && alone {
+                continue;
+            }
+            let in_stream = is_own || marker.stream.is_none() || !alone;
+            let passed = begun.iter().rev().take(LOOKED_BACK).any(|&row| {
+                let behind = entered(row).is_some_and(|at| at >= returned);
+                let stream = of(row).map(|of| (of.context, of.stream));
+                behind && (!in_stream || stream == Some(own))
+            });
+            if !passed {
                 return Some(false);
             }
         }

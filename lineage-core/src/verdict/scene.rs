@@ -8,7 +8,7 @@ use super::threads::Threads;
 use crate::fault::{FaultCode, FaultFamily};
 use crate::id::{CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch};
 use crate::observation::{
-    ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation,
+    ActivityKind, DeviceDescribed, Event, LaunchOrder, LinkKind, Mark, Operation, StreamKind,
     SynchronizationKind, Tenancy,
 };
 use crate::readiness::{CallSeen, OperationSeen, Proved, Prover, Readiness, Role};
@@ -16,7 +16,16 @@ use crate::row::{Binding, Row, RowCall};
 
 type CallId = (u32, CorrelationId);
 /// Context and stream.
-type StreamId = (u32, u32);
+pub(super) type StreamId = (u32, u32);
+
+/// Something in a stream that is no operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Marker {
+    /// The stream, where it is known.
+    pub(super) stream: Option<StreamId>,
+    /// Whether it is an event's record, which waits for nothing but what is before it in its stream.
+    pub(super) is_record: bool,
+}
 
 /// What the application said of an epoch's version.
 #[derive(Debug, Default, Clone, Copy)]
@@ -62,9 +71,16 @@ pub(super) struct Scene<'a> {
     pub(super) by_channel: FxHashMap<(u32, u32), Vec<usize>>,
     /// The device and channel of each stream, by context; `None` where it had several.
     pub(super) channel_of_stream: FxHashMap<StreamId, Option<(u32, u32)>>,
-    /// When each stream was told to wait for an event, in order; without the stream where it is not
-    /// known.
-    waits: FxHashMap<Option<StreamId>, Vec<HostNanos>>,
+    /// Calls that put something into each stream that is no operation and may hold its channel, as a
+    /// wait for an event, or the event's record, in order: when each was entered, and the latest return
+    /// so far; without the stream where it is not known.
+    markers: FxHashMap<Marker, Vec<(HostNanos, HostNanos)>>,
+    non_blocking: FxHashSet<StreamId>,
+    /// By context the waits of threads for all of it that succeeded: when each returned, in order, and
+    /// the latest entry so far.
+    context_waits: FxHashMap<u32, Vec<(HostNanos, HostNanos)>>,
+    /// Of such a call it is known that it was, and not when.
+    untimed_markers: bool,
     /// Launches that may overlap what is before them, by call.
     loose: FxHashSet<CallId>,
 }
@@ -96,7 +112,10 @@ impl<'a> Scene<'a> {
             by_device: FxHashMap::default(),
             by_channel: FxHashMap::default(),
             channel_of_stream: FxHashMap::default(),
-            waits: FxHashMap::default(),
+            markers: FxHashMap::default(),
+            non_blocking: FxHashSet::default(),
+            context_waits: FxHashMap::default(),
+            untimed_markers: false,
             loose: FxHashSet::default(),
         };
         scene.take_calls(events.clone());
@@ -106,9 +125,7 @@ impl<'a> Scene<'a> {
         for list in scene.received.values_mut() {
             list.sort_unstable_by_key(|(at, id)| (*at, id.0));
         }
-        for list in scene.waits.values_mut() {
-            list.sort_unstable();
-        }
+        scene.take_markers(events.clone());
         let operations = scene.operations(&wanted);
         let by_id = &scene.call_by_id;
         let call_of = |session, correlation| by_id.get(&(session, correlation)).copied().flatten();
@@ -249,15 +266,59 @@ impl<'a> Scene<'a> {
                 let key = ((of.session, of.correlation), of.graph_node);
                 self.channels.insert(key, of.channel);
             }
-            Event::Synchronization(of) if of.kind == SynchronizationKind::StreamWait => {
-                let stream = of.context.zip(of.stream);
-                let at = of.start.unwrap_or(HostNanos(0));
-                self.waits.entry(stream).or_default().push(at);
+            Event::StreamDescribed(of) if of.kind == StreamKind::NonBlocking => {
+                self.non_blocking.insert((of.context, of.stream));
             }
             Event::LaunchAttributes(of) if of.order != LaunchOrder::Strict => {
                 self.loose.insert((of.session, of.correlation));
             }
             _ => {}
+        }
+    }
+
+    /// What calls put into streams that is no operation.
+    fn take_markers(&mut self, events: impl Iterator<Item = &'a Event>) {
+        let mut streams: FxHashMap<usize, StreamId> = FxHashMap::default();
+        for event in events {
+            let (session, correlation, stream) = match event {
+                Event::Synchronization(of) if of.kind == SynchronizationKind::StreamWait => {
+                    (of.session, of.correlation, of.context.zip(of.stream))
+                }
+                Event::Synchronization(of) if of.kind == SynchronizationKind::Context => {
+                    let call = self.call(of.session, of.correlation);
+                    let call = call.map(|at| &self.calls[at]).filter(|of| of.succeeded);
+                    if let (Some(call), Some(context)) = (call, of.context) {
+                        let list = self.context_waits.entry(context).or_default();
+                        list.push((call.exit, call.enter));
+                    }
+                    continue;
+                }
+                Event::EventRecord(of) => (of.session, of.correlation, of.context.zip(of.stream)),
+                _ => continue,
+            };
+            match self.call(session, correlation) {
+                Some(call) => streams.extend(stream.map(|stream| (call, stream))),
+                None => self.untimed_markers = true,
+            }
+        }
+        for (number, call) in self.calls.iter().enumerate() {
+            if call.role.may_hold_channel() {
+                let marker = Marker {
+                    stream: streams.get(&number).copied(),
+                    is_record: call.role == Role::EventRecord,
+                };
+                let list = self.markers.entry(marker).or_default();
+                list.push((call.enter, call.exit));
+            }
+        }
+        let lists = self.markers.values_mut();
+        for list in lists.chain(self.context_waits.values_mut()) {
+            list.sort_unstable();
+            let mut latest = HostNanos(0);
+            for (_, other) in list {
+                latest = latest.max(*other);
+                *other = latest;
+            }
         }
     }
 
@@ -427,15 +488,30 @@ impl<'a> Scene<'a> {
         self.channels.get(&key).copied()
     }
 
-    /// For each stream when it was told last, before then, to wait for an event.
-    pub(super) fn last_waits(
+    /// For each stream when all calls had returned that were entered before then and put something into
+    /// it that is no operation and may hold its channel. `None` if that is not known of all of them.
+    pub(super) fn last_markers(
         &self,
         before: HostNanos,
-    ) -> impl Iterator<Item = (Option<StreamId>, HostNanos)> {
-        self.waits.iter().filter_map(move |(stream, list)| {
-            let at = list.partition_point(|at| *at < before);
-            Some((*stream, *list.get(at.checked_sub(1)?)?))
-        })
+    ) -> Option<impl Iterator<Item = (Marker, HostNanos)>> {
+        let last = self.markers.iter().filter_map(move |(marker, list)| {
+            let at = list.partition_point(|(enter, _)| *enter < before);
+            Some((*marker, list.get(at.checked_sub(1)?)?.1))
+        });
+        (!self.untimed_markers).then_some(last)
+    }
+
+    /// Whether a stream is known to be ordered with no other.
+    pub(super) fn is_non_blocking(&self, stream: StreamId) -> bool {
+        self.non_blocking.contains(&stream)
+    }
+
+    /// Until when all that was put into a context's streams is known to be over, because a thread had
+    /// waited for it before then.
+    pub(super) fn over_until(&self, context: u32, before: HostNanos) -> HostNanos {
+        let list = self.context_waits.get(&context).map_or(&[][..], |of| of);
+        let at = list.partition_point(|(exit, _)| *exit <= before);
+        at.checked_sub(1).map_or(HostNanos(0), |at| list[at].1)
     }
 
     /// What is known of a device.

@@ -200,6 +200,53 @@ fn what_was_behind_others_in_its_channel_is_not_claimed_to_have_waited_for_room(
     }
 }
 
+/// An event's record waits for what is before it in its stream, and holds up its channel meanwhile.
+#[test]
+fn what_was_behind_an_events_record_in_its_channel_is_not_claimed_to_have_waited_for_room() {
+    let full = Footprint::new(8, 1_024);
+    let (mut world, first) = warm(four().channels(2));
+    // The third shares the first one's channel.
+    let [second, third] = [world.stream(), world.stream()];
+    world.launch(kernel(first, "running", full, 400_000));
+    world.wait_event(first, second);
+    let (number, _) = world.launch(kernel(third, "waiting", full, 20_000));
+    unclaimed(number, world);
+}
+
+/// An event whose record is held up in its channel happens later than what is before it in its stream
+/// ends, and no record says when.
+#[test]
+fn what_waited_for_an_event_that_no_time_is_known_of_is_not_claimed_to_have_waited_for_room() {
+    let full = Footprint::new(8, 1_024);
+    let (mut world, first) = warm(four().channels(2));
+    let [second, third] = [world.stream(), world.stream()];
+    world.launch(Launch::kernel(third, "before", 5_000));
+    world.rest(50_000);
+    world.launch(kernel(first, "running", full, 400_000));
+    // It holds the third stream's channel until that has ended.
+    world.launch(Launch::kernel(first, "behind", 5_000));
+    world.wait_event(third, second);
+    let (number, _) = world.launch(kernel(second, "waiting", full, 20_000));
+    unclaimed(number, world);
+}
+
+/// That it waited for room is not claimed, whatever is missing.
+fn unclaimed(number: u32, world: World) {
+    let scenario = Scenario {
+        target: u64::from(number),
+        recorded: world.finish(),
+    };
+    for without in Without::ALL {
+        let found = verdicts(&scenario, without);
+        assert_eq!(total(&found, VerdictKind::DeviceWait), 0, "{found:?}");
+    }
+    let waits_unresolved = total(
+        &verdicts(&scenario, Without::Nothing),
+        VerdictKind::Unresolved,
+    );
+    assert!(waits_unresolved > 300_000, "{waits_unresolved}");
+}
+
 struct Chance(u64);
 
 impl Chance {
@@ -227,7 +274,8 @@ impl Chance {
 #[test]
 fn every_wait_for_room_is_right_among_kernels_of_all_sizes() {
     let mut claims = 0;
-    for seed in 0..200 {
+    // Of the second range are two that were wrong once.
+    for seed in (0..120).chain(1_050..1_100) {
         let mut chance = Chance(seed * 7_919 + 1);
         let channels = [0, 0, 2, 3][chance.below(4) as usize];
         let multiprocessors = [1, 2, 4, 0][chance.below(4) as usize];
@@ -235,6 +283,7 @@ fn every_wait_for_room_is_right_among_kernels_of_all_sizes() {
             .channels(channels)
             .multiprocessors(multiprocessors)
             .device_tick_ns([1, 32, 1_000][chance.below(3) as usize])
+            .device_skew_ns([0, 0, 700, -700][chance.below(4) as usize])
             .operations_per_doorbell([1, 1, 3][chance.below(3) as usize]);
         let (mut world, first) = warm(settings);
         let priority = |chance: &mut Chance| -(chance.below(4) as i32) / 3;
