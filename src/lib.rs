@@ -54,8 +54,8 @@ pub use lineage_core::{
 };
 #[doc(inline)]
 pub use lineage_core::{
-    carrier, evidence, fault, future, hook, id, observation, raw, readiness, row, service, source,
-    thread, verdict,
+    carrier, evidence, fault, future, hook, id, observation, part, raw, readiness, row, service,
+    source, thread, verdict,
 };
 
 #[cfg(feature = "jsonl")]

@@ -70,8 +70,8 @@ impl Batch<'_> {
         };
         let declared = row.stages.declared.at();
         let begun_before = bounds.from > bounds.start && declared.is_none_or(|at| at < bounds.from);
-        let key = (row.process, epoch.id.get());
-        begun_before || matches!(self.within, Of::Held(held) if held.goes_on.contains(&key))
+        let (process, number) = (row.process, epoch.id.get());
+        begun_before || matches!(self.within, Of::Held(held) if held.goes_on(process, number))
     }
 
     fn bounds(&self, row: &Row) -> Option<&Bounds> {

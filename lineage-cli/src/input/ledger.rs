@@ -158,7 +158,7 @@ fn read_directory(
     let mut entries = 0_u32;
     while let Some(entry) = reader.next() {
         entries = entries.wrapping_add(1);
-        if entries % STEP == 0 {
+        if entries.is_multiple_of(STEP) {
             progress.bytes(reader.summary().bytes, None);
         }
         match entry.map_err(Refusal::RunDirectory)? {

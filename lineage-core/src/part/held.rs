@@ -68,8 +68,7 @@ pub struct Held {
     pub bounds: BTreeMap<ProcessOrdinal, Bounds>,
     /// Rows that came, by where they are.
     pub counts: Counts,
-    /// Epochs with work after the part, by process and number, as far as it came.
-    pub goes_on: FxHashSet<(ProcessOrdinal, u64)>,
+    goes_on: FxHashSet<(ProcessOrdinal, u64)>,
     /// From when to when what came was.
     pub seen: Option<Times>,
     /// Whether rows came. If not, all that was observed is held, in its order, and joins are to be made.
@@ -251,6 +250,11 @@ impl Holding {
 }
 
 impl Held {
+    /// Whether an epoch, by its number, has work after the part, as far as rows of it came.
+    pub fn goes_on(&self, process: ProcessOrdinal, epoch: u64) -> bool {
+        self.goes_on.contains(&(process, epoch))
+    }
+
     /// Tells a judge since when all is held of each process.
     pub fn limit(&self, judge: &mut Judge) {
         for (process, bounds) in &self.bounds {

@@ -391,6 +391,6 @@ fn epochs_with_work_behind_the_part_go_on() {
         holding.row(0, row);
     }
     let held = holding.finish();
-    let goes_on = |id| held.goes_on.contains(&(ProcessOrdinal(0), id));
+    let goes_on = |id| held.goes_on(ProcessOrdinal(0), id);
     assert_eq!((goes_on(1), goes_on(2)), (false, true));
 }

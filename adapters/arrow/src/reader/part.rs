@@ -103,7 +103,7 @@ pub struct BatchHeld {
     /// From when to when its entries were; `None` where its writer did not say it, or none has a time.
     pub times: Option<Times>,
     /// Entries in each table, in the order of [`Table::ALL`].
-    pub entries: [u64; Table::ALL.len()],
+    entries: [u64; Table::ALL.len()],
     /// Bytes on disk.
     pub bytes: u64,
 }
