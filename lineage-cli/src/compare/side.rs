@@ -94,7 +94,7 @@ pub(super) fn gather(file: &Path, arguments: &Compare) -> Result<Side, Refusal> 
         .reading
         .each_batch(file, format, &arguments.within, |batch| {
             batch.limit(&mut judge);
-            for life in judge.judge(batch.observations, batch.rows) {
+            judge.judge_each(batch.observations, batch.rows, |life| {
                 let row = &batch.rows[life.row];
                 if !batch.has(row) || batch.is_cut(row) {
                     cutting.is_cut(row);
@@ -102,7 +102,7 @@ pub(super) fn gather(file: &Path, arguments: &Compare) -> Result<Side, Refusal> 
                 if batch.has(row) {
                     cutting.add(&life, row);
                 }
-            }
+            });
         })?;
     Ok(cutting.finish(file, about))
 }

@@ -119,7 +119,6 @@ impl<'a> Gathering<'a> {
     fn batch(&mut self, batch: &Batch<'_>) {
         let (observations, rows) = (batch.observations, batch.rows);
         batch.limit(&mut self.judge);
-        let lives = self.judge.judge(observations, rows);
         let mut wanted = Wanted::new(self.arguments);
         for observation in observations {
             match &observation.event {
@@ -128,29 +127,34 @@ impl<'a> Gathering<'a> {
                 _ => {}
             }
         }
-        let mut asked: Vec<&Life> = Vec::new();
-        for life in &lives {
+        let mut slowest = Slowest::new(self.arguments.slowest);
+        let Self {
+            arguments,
+            judge,
+            counts,
+            processes,
+            shown_or_not,
+            ..
+        } = self;
+        judge.judge_each(observations, rows, |life| {
             let row = &rows[life.row];
             if !batch.has(row) {
-                continue;
+                return;
             }
-            self.counts.add(life);
-            if !self.processes.contains(&row.process) {
-                self.processes.push(row.process);
+            counts.add(&life);
+            if !processes.contains(&row.process) {
+                processes.push(row.process);
             }
             if life.unsegmented.is_none() && wanted.has(row) {
-                asked.push(life);
+                *shown_or_not += 1;
+                slowest.add(slow_ns(arguments.by, &life, row), life);
             }
-        }
-        self.shown_or_not += asked.len() as u64;
-        let by = self.arguments.by;
-        let slow_ns = |life: &Life| slow_ns(by, life, &rows[life.row]);
-        asked.sort_by_key(|life| (std::cmp::Reverse(slow_ns(life)), life.row));
-        asked.truncate(self.arguments.slowest);
+        });
         let names = Names::of(&wanted);
-        let told = asked
+        let told = slowest
+            .finish()
             .into_iter()
-            .map(|life| (slow_ns(life), Told::new(life, rows, &names)));
+            .map(|(slow_ns, life)| (slow_ns, Told::new(&life, rows, &names)));
         self.slowest.extend(told);
         self.slowest
             .sort_by_key(|(slow_ns, _)| std::cmp::Reverse(*slow_ns));
@@ -169,6 +173,42 @@ impl<'a> Gathering<'a> {
             slowest: self.slowest.into_iter().map(|(_, told)| told).collect(),
             counts: self.counts,
         }
+    }
+}
+
+/// The lives with most of a time, of those that are given; no more of them are held than twice what is asked for.
+struct Slowest {
+    most: usize,
+    lives: Vec<(u64, Life)>,
+}
+
+impl Slowest {
+    /// More than are asked for that are held until they are sorted.
+    const ROOM: usize = 64;
+
+    const fn new(most: usize) -> Self {
+        Self {
+            most,
+            lives: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, slow_ns: u64, life: Life) {
+        self.lives.push((slow_ns, life));
+        if self.lives.len() >= self.most.saturating_mul(2).saturating_add(Self::ROOM) {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        self.lives
+            .sort_by_key(|(slow_ns, life)| (std::cmp::Reverse(*slow_ns), life.row));
+        self.lives.truncate(self.most);
+    }
+
+    fn finish(mut self) -> Vec<(u64, Life)> {
+        self.sort();
+        self.lives
     }
 }
 

@@ -12,7 +12,7 @@ use lineage_import::{CollectError, InferredTemplates};
 
 use super::ledger::{Wanted, read_wanted};
 use super::memory::Need;
-use super::{Format, Refusal, header, import, join, notes, read};
+use super::{Format, Progress, Refusal, header, import, join, notes, read};
 use crate::arguments::Reading;
 use crate::part::{Looked, Part, Run, Within, read_for};
 use crate::text::counted;
@@ -186,6 +186,7 @@ impl Reading {
             held.rows = join(&held.observations, self.clock_error_ns).0;
             held.counts = counted_by(&held.bounds, &held.rows);
         }
+        let judging = Progress::judging(file, held.rows.len());
         let Some(part) = part else {
             each(&Batch {
                 observations: &held.observations,
@@ -209,6 +210,7 @@ impl Reading {
             rows: &held.rows,
             within: Of::Held(&held),
         });
+        drop(judging);
         let lead_in = held.bounds.values().any(|of| !of.is_from_start());
         Ok(About {
             notes: read.notes(),

@@ -1,12 +1,17 @@
 //! A bar on standard error for work that takes a while, hidden where that is no terminal.
 
 use std::path::Path;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lineage_validator::printable;
 
+use crate::text::counted;
+
 /// Files below this many bytes are read before a bar would be seen.
 const WORTH_A_BAR: u64 = 8 << 20;
+/// Rows below this many are judged before a spinner would be seen.
+const WORTH_A_SPINNER: usize = 100_000;
 
 /// How far the work on a file has come.
 pub(crate) struct Progress {
@@ -29,6 +34,26 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(format!("reading {name}"));
+        Self { bar, name }
+    }
+
+    /// For work on so many rows that does not say how far it is: that it goes on is seen.
+    pub(crate) fn judging(path: &Path, rows: usize) -> Self {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let name = printable(&name.to_string_lossy());
+        if rows < WORTH_A_SPINNER {
+            let bar = ProgressBar::hidden();
+            return Self { bar, name };
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{wide_msg} {spinner} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(format!(
+            "judging {} of {name}",
+            counted(rows as u64, "row", "rows")
+        ));
+        bar.enable_steady_tick(Duration::from_millis(100));
         Self { bar, name }
     }
 

@@ -1,6 +1,6 @@
 //! What was said of epochs before what is held of a recording, as far as work may still belong to them.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::evidence::{Evidence, Why};
 use crate::id::{EpochId, HostNanos, LaunchEpoch, ProcessOrdinal};
@@ -14,7 +14,11 @@ const MANY: usize = 64;
 
 /// Epochs that were not retired before what is held.
 #[derive(Debug, Default)]
-pub(super) struct Epochs(FxHashMap<(ProcessOrdinal, EpochId), Epoch>);
+pub(super) struct Epochs {
+    live: FxHashMap<(ProcessOrdinal, EpochId), Epoch>,
+    /// Those that were. What another thread said of one may come later than that.
+    retired: FxHashSet<(ProcessOrdinal, EpochId)>,
+}
 
 #[derive(Debug, Default)]
 struct Epoch {
@@ -48,12 +52,16 @@ impl Epochs {
         let key = (observation.process, epoch.id);
         if let Event::Retired(of) = &observation.event {
             if of.at < since {
-                self.0.remove(&key);
+                self.live.remove(&key);
+                self.retired.insert(key);
             }
             return;
         }
+        if self.retired.contains(&key) {
+            return;
+        }
         let declared = matches!(observation.event, Event::Declared(_));
-        let of = self.0.entry(key).or_default();
+        let of = self.live.entry(key).or_default();
         of.declared |= declared;
         of.said.push(observation);
         if of.said.len() > MANY && epoch.version.get() > of.oldest + 2 * VERSIONS {
@@ -67,7 +75,7 @@ impl Epochs {
         let Binding::Bound(epoch) = row.binding else {
             return;
         };
-        let known = self.0.get(&(row.process, epoch.id));
+        let known = self.live.get(&(row.process, epoch.id));
         let known = known.is_some_and(|of| of.declared && epoch.version.get() >= of.oldest);
         if !known {
             let unknown = Evidence::Unknown {
@@ -80,7 +88,7 @@ impl Epochs {
 
     /// What was said of those that were declared in what was read.
     pub(super) fn into_observations(self) -> impl Iterator<Item = Observation> {
-        let known = self.0.into_values().filter(|of| of.declared);
+        let known = self.live.into_values().filter(|of| of.declared);
         known.flat_map(|of| of.said)
     }
 }

@@ -209,7 +209,11 @@ fn an_epoch_is_known_until_it_was_retired_before_what_is_held() {
         declared(3, 10),
         retired(1, 999),
         retired(2, 1_000),
+        // Said by another thread, whose records come later.
+        stepped(1, 2, 900),
+        declared(1, 10),
     ]);
+    assert_eq!(left.len(), 2);
     let ids = left.iter().filter_map(|of| match of {
         Event::Declared(of) => Some(of.epoch.id.get()),
         _ => None,

@@ -51,15 +51,26 @@ impl Judge {
     /// What was before the first of the observations is not known: a long recording is best given
     /// in few large batches.
     pub fn judge(&mut self, observations: &[Observation], rows: &[Row]) -> Vec<Life> {
+        let mut lives: Vec<Life> = Vec::with_capacity(rows.len());
+        self.judge_each(observations, rows, |life| lives.push(life));
+        lives.sort_by_key(|life| life.row);
+        lives
+    }
+
+    /// The same, one by one and process by process, for who does not keep them: together the lives of many
+    /// rows take more memory than all that they are told by.
+    pub fn judge_each(
+        &mut self,
+        observations: &[Observation],
+        rows: &[Row],
+        mut each: impl FnMut(Life),
+    ) {
         let mut processes: Vec<ProcessOrdinal> = rows.iter().map(|row| row.process).collect();
         processes.sort_unstable();
         processes.dedup();
-        let mut lives: Vec<Life> = Vec::with_capacity(rows.len());
         for process in processes {
-            self.process(process, observations, rows, &mut lives);
+            self.process(process, observations, rows, &mut each);
         }
-        lives.sort_by_key(|life| life.row);
-        lives
     }
 
     /// The device's own latency, as it was measured last in a process; `None` where there was not
@@ -76,7 +87,7 @@ impl Judge {
         process: ProcessOrdinal,
         observations: &[Observation],
         rows: &[Row],
-        lives: &mut Vec<Life>,
+        each: &mut impl FnMut(Life),
     ) {
         let of_process = observations.iter().filter(|of| of.process == process);
         let events = of_process.map(|of| &of.event);
@@ -111,7 +122,9 @@ impl Judge {
             settings: self.settings,
             since,
         };
-        lives.extend(numbers.into_iter().map(|row| bench.life(row)));
+        for row in numbers {
+            each(bench.life(row));
+        }
     }
 }
 
