@@ -174,6 +174,9 @@ impl Reading {
         Need::of(file, &wanted).warn(file, within);
         let bounds = part.as_ref().map_or(Vec::new(), |part| part.bounds.clone());
         let mut holding = Holding::new(bounds);
+        if known.has_rows {
+            holding.expect_rows();
+        }
         let read = read_wanted(file, &wanted, |directory, entry| match entry {
             Entry::Observation(of) => holding.observation(directory, of),
             Entry::Row(of) => holding.row(directory, of),

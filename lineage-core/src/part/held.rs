@@ -105,6 +105,12 @@ impl Holding {
         }
     }
 
+    /// Says that rows will come, so that what comes before the first need not be held in case that there are
+    /// none.
+    pub fn expect_rows(&mut self) {
+        self.has_rows = true;
+    }
+
     /// Takes in what was observed, of the recording of this number, from 0.
     pub fn observation(&mut self, recording: usize, of: Observation) {
         let bounds = self.process(of.process, recording);

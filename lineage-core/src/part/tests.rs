@@ -382,6 +382,11 @@ fn without_rows_all_that_was_observed_is_held_in_its_order() {
     }
     let held = holding.finish();
     assert!(!held.has_rows);
+    // Unless rows are known to come.
+    let mut holding = Holding::new(vec![BOUNDS]);
+    holding.expect_rows();
+    holding.observation(0, Observation::live(switch(5)));
+    assert_eq!(holding.finish().observations, []);
     let left: Vec<Event> = held.observations.into_iter().map(|of| of.event).collect();
     assert_eq!(left, events);
 }
