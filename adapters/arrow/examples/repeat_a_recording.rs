@@ -11,7 +11,8 @@ use std::error::Error;
 use lineage_arrow::{Reader, Writer};
 use lineage_core::evidence::Evidence;
 use lineage_core::id::{
-    CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch, UnwrappedCorrelationId,
+    Attribution, CorrelationId, EpochId, HandoffId, HostNanos, LaunchEpoch, PackedEpoch,
+    UnwrappedCorrelationId,
 };
 use lineage_core::ledger::Entry;
 use lineage_core::observation::{DeviceSession, Event, Operation, SchedulerSession};
@@ -94,6 +95,12 @@ impl Again {
     fn epoch(&self, epoch: &mut LaunchEpoch) {
         if let Some(id) = EpochId::new(epoch.id.get() + self.number * IDS) {
             epoch.id = id;
+        }
+    }
+
+    fn attribution(&self, attribution: &mut Attribution) {
+        if let Attribution::Epoch(epoch) = attribution {
+            self.epoch(epoch);
         }
     }
 
@@ -198,10 +205,12 @@ impl Again {
                 self.at(&mut of.at);
             }
             Event::Scope(of) => {
+                self.attribution(&mut of.attribution);
                 self.at(&mut of.entered);
                 self.at(&mut of.exited);
             }
             Event::Call(of) => {
+                self.attribution(&mut of.attribution);
                 self.correlation(&mut of.correlation);
                 self.at(&mut of.entered);
                 self.all([&mut of.exited]);
@@ -212,6 +221,11 @@ impl Again {
             }
             Event::External(of) => {
                 self.correlation(&mut of.correlation);
+                if of.own_kind {
+                    let mut named = PackedEpoch::from_bits(of.external_id).unpack();
+                    self.attribution(&mut named);
+                    of.external_id = PackedEpoch::from(named).bits();
+                }
                 self.all([&mut of.beside]);
             }
             Event::Operation(of) => self.operation(of),
