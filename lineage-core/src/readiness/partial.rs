@@ -63,6 +63,9 @@ partials! {
     GraphStreamUnknown "a graph launch whose stream is not known", "the stream of the graph launch (tier explain)";
     /// A wait for an event without a record of it.
     EventUnknown "an event wait without a record of the event", "event records (tier explain)";
+    /// A wait for an event of which no record says when it happened.
+    EventUntimed "an event without a time, which may have happened later than what was before it ended",
+        "times of events (CUDA 13.0)";
     /// The kinds of the streams are not known.
     StreamKindUnknown "streams whose kind is not recorded", "stream records (tier explain)";
     /// A value in memory, or an external semaphore.

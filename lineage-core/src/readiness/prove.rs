@@ -94,6 +94,8 @@ pub(crate) struct Proved {
     pub(crate) behind: [Option<usize>; KEPT],
     /// It had to wait for more than those.
     pub(crate) behind_more: bool,
+    /// An event that it had to wait for may have happened later than is proved.
+    pub(crate) untimed: bool,
 }
 
 /// Proves what each operation waited for.
@@ -287,6 +289,7 @@ impl<'a, 'o> Prover<'a, 'o> {
             },
             behind: [None; KEPT],
             behind_more: false,
+            untimed: false,
         };
         let mut proved: Vec<Proved> = self.operations.iter().map(unknown).collect();
         let mut disturbed = vec![(Partial::BeforeRecording, HostNanos(0))];
@@ -383,9 +386,19 @@ impl<'a, 'o> Prover<'a, 'o> {
                 };
                 let frontier = match (recorded.device, before) {
                     (Some(at), before) => Frontier::event(at, before.as_ref()),
-                    (None, Some(before)) => before,
+                    (None, Some(mut before)) => {
+                        before.untimed = true;
+                        before
+                    }
                     _ => Frontier::of(Partials::of(Partial::EventUnknown)),
                 };
+                // What is behind the record in its own stream waits until the device has come to it, too.
+                let own = recorded.device.is_none().then_some(streams);
+                for id in own.into_iter().flatten() {
+                    let stream = fold.stream(id, &self.made);
+                    stream.at(enter);
+                    stream.begin(exit, Effect::Untimed, Vec::new(), &mut overlapped);
+                }
                 fold.by_call.insert(id, frontier);
                 if let Some(sync) = recorded.event_sync {
                     fold.by_sync.insert(sync, frontier);
@@ -454,6 +467,7 @@ impl<'a, 'o> Prover<'a, 'o> {
             },
             behind: [None; KEPT],
             behind_more: frontier.more,
+            untimed: frontier.untimed,
         };
         if let Some(reason) = loose {
             proved.readiness.partial.add(reason);

@@ -14,6 +14,9 @@ pub(super) struct Frontier {
     latest: [Option<(HostNanos, Dependency)>; KEPT],
     /// More was waited for than is kept, and none of those that are kept is known to hide it.
     pub(super) more: bool,
+    /// Among what was waited for is an event of which no record says when it happened: not before what
+    /// was before its record had ended, and later where its channel was held up.
+    pub(super) untimed: bool,
     pub(super) partial: Partials,
     /// Since when all that orders it is known: the last clean point.
     pub(super) since: Option<HostNanos>,
@@ -24,6 +27,7 @@ impl Frontier {
         Self {
             latest: [None; KEPT],
             more: false,
+            untimed: false,
             partial,
             since: None,
         }
@@ -64,6 +68,7 @@ impl Frontier {
         self.partial = self.partial.and(other.partial);
         self.since = self.since.max(other.since);
         self.more |= other.more;
+        self.untimed |= other.untimed;
         for &(at, dependency) in other.latest.iter().flatten() {
             let kind = kind.unwrap_or(dependency.kind);
             self.wait_for(at, Dependency { kind, ..dependency });
@@ -108,13 +113,16 @@ impl Frontier {
                     None => self.partial.add(Partial::TimeMissing),
                 }
                 self.more &= hides.is_none();
+                self.untimed &= hides.is_none();
             }
             Effect::Wait(other) => self.merge(&other, Some(DependencyKind::Event)),
+            Effect::Untimed => self.untimed = true,
             Effect::Partial(reason) => self.partial.add(reason),
             Effect::Clean => {
                 if !overlapped {
                     self.partial = Partials::NONE;
                     self.more = false;
+                    self.untimed = false;
                     self.since = Some(exit);
                 }
             }
@@ -132,6 +140,8 @@ pub(super) enum Effect {
     },
     /// A wait for what something else waits for.
     Wait(Frontier),
+    /// A wait for something that happened nobody knows when, and not before what is waited for anyway.
+    Untimed,
     /// Something of which no more is known.
     Partial(Partial),
     /// All that was before it had ended when it returned.
@@ -181,6 +191,8 @@ impl Stream {
         if self.open.iter().any(|open| open.queues) {
             frontier.partial.add(Partial::CallsOverlap);
         }
+        let untimed = |open: &Open| matches!(open.effect, Effect::Untimed);
+        frontier.untimed |= self.open.iter().any(untimed);
         frontier
     }
 
@@ -192,7 +204,7 @@ impl Stream {
         operations: Vec<usize>,
         overlapped: &mut Vec<usize>,
     ) {
-        let queues = !matches!(effect, Effect::Clean);
+        let queues = !matches!(effect, Effect::Clean | Effect::Untimed);
         let mut overlaps = false;
         for open in &mut self.open {
             overlaps = true;

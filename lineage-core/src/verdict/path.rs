@@ -11,7 +11,7 @@ use crate::evidence::{Evidence, TimeSource};
 use crate::fault::FaultFamily;
 use crate::id::HostNanos;
 use crate::observation::Operation;
-use crate::readiness::{Dependency, Readiness, Role};
+use crate::readiness::{Dependency, Partial, Readiness, Role};
 use crate::row::{Binding, Row};
 
 /// How many operations before one are looked at.
@@ -205,27 +205,38 @@ impl Bench<'_> {
         start: HostNanos,
         points: &[Point],
     ) -> Known {
-        let readiness = self.scene.readiness(number).unwrap_or(Readiness {
+        let mut readiness = self.scene.readiness(number).unwrap_or(Readiness {
             not_before: None,
             not_after: Some(start),
-            partial: crate::readiness::Partials::of(crate::readiness::Partial::CallUnknown),
+            partial: crate::readiness::Partials::of(Partial::CallUnknown),
             complete_since: None,
         });
         let epsilon_ns = self.settings.epsilon_ns;
         let kept = |stage: Stage| points.iter().find(|of| of.stage == stage).map(|of| of.at);
         let submitted = kept(Stage::Submitted);
         let enter = kept(Stage::Api);
+        let exit = row.stages.api_exit.at();
         let dependency = readiness.not_before.filter(|(at, _)| *at <= start);
         let after = |at: HostNanos, of: HostNanos| at.0 > of.0.saturating_add(epsilon_ns);
-        // Right behind it, or with nothing else that can have held it back since.
         let floor = self.floor;
+        let right_behind = |at: HostNanos| {
+            let since_ns = start.0.saturating_sub(at.0);
+            floor.is_some_and(|floor| since_ns <= floor.limit_ns)
+        };
+        // What began right behind a known time waited for no event after that.
+        let by = [dependency.map(|(at, _)| at), submitted.or(exit)];
+        if self.scene.is_untimed(number) && !by.into_iter().flatten().any(right_behind) {
+            readiness.partial.add(Partial::EventUntimed);
+            readiness.complete_since = None;
+        }
+        // Right behind it, or with nothing else that can have held it back since.
         let last = dependency.is_some_and(|(at, _)| {
-            let behind = floor.is_some_and(|floor| start.0 - at.0 <= floor.limit_ns);
-            behind || (readiness.is_complete() && operation.submitted.is_some())
+            right_behind(at) || (readiness.is_complete() && operation.submitted.is_some())
         });
-        let there = dependency.is_some_and(|(at, _)| match (submitted, enter) {
+        // Without its submission it is known to be there when its call has returned.
+        let there = dependency.is_some_and(|(at, _)| match (submitted, exit) {
             (Some(submitted), _) => after(at, submitted),
-            (None, Some(enter)) => operation.submitted.is_none() && after(at, enter),
+            (None, Some(exit)) => operation.submitted.is_none() && after(at, exit),
             (None, None) => false,
         });
         let binding = last && there;
@@ -234,7 +245,7 @@ impl Bench<'_> {
             dependency,
             binding,
             enter,
-            exit: row.stages.api_exit.at(),
+            exit,
             submitted,
         }
     }

@@ -436,6 +436,11 @@ impl<'a> Scene<'a> {
     }
 
     /// Whether it had to wait for more than those.
+    /// Whether an event that a row had to wait for may have happened later than is proved.
+    pub(super) fn is_untimed(&self, row: usize) -> bool {
+        self.proved.get(&row).is_some_and(|of| of.untimed)
+    }
+
     pub(super) fn behind_more(&self, row: usize) -> bool {
         self.proved.get(&row).is_some_and(|of| of.behind_more)
     }

@@ -237,13 +237,17 @@ fn streams_of_unknown_kind_may_be_ordered_with_each_other() {
 }
 
 /// An event whose device time is known is over then; without that time, the end of what was before it
-/// in its stream bounds it. Either way what was before it is named: the host's time while that ran cost
-/// nothing.
+/// in its stream bounds it, and it may have happened later. Either way what was before it is named: the
+/// host's time while that ran cost nothing.
 #[test]
 fn an_event_is_what_was_recorded_before_the_wait() {
-    for (device, expected) in [
-        (Some(640), (640, DependencyKind::Event, Some(1))),
-        (None, (500, DependencyKind::Event, Some(1))),
+    for (device, expected, partial) in [
+        (Some(640), (640, DependencyKind::Event, Some(1)), &[][..]),
+        (
+            None,
+            (500, DependencyKind::Event, Some(1)),
+            &[Partial::EventUntimed],
+        ),
     ] {
         let record = EventRecord {
             session: 1,
@@ -287,7 +291,9 @@ fn an_event_is_what_was_recorded_before_the_wait() {
             .chain(launch(PLAIN, 5, 190, 8, 700, 800)),
         );
         assert_eq!(of.behind(5), Some(expected));
-        assert_eq!(of.partial(5), []);
+        assert_eq!(of.partial(5), partial);
+        // What is behind the record in its own stream.
+        assert_eq!(of.partial(3), partial);
     }
     // A wait that left no record may be for anything.
     let of = judged(
