@@ -1,5 +1,7 @@
 //! Times as people write them: of a run, and by the wall clock.
 
+use chrono::{DateTime, SecondsFormat};
+
 /// Lengths beyond which numbers are not taken: a hundred days, in nanoseconds.
 const LONGEST_NS: f64 = 9e15;
 
@@ -71,89 +73,15 @@ fn length(text: &str) -> Option<u64> {
 
 /// A date by RFC 3339, in nanoseconds since 1970.
 fn date(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (day, time) = text.split_once(['T', 't', ' '])?;
-    let zone = time.find(['Z', 'z', '+', '-'])?;
-    let (time, zone) = time.split_at(zone);
-    let [year, month, day] = numbers(day, '-', [4, 2, 2])?;
-    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
-    let of_month = match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    // A leap second is the first of the next minute.
-    if !(1..=of_month).contains(&day) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    if fraction.is_empty() || fraction.len() > 9 || !fraction.bytes().all(|of| of.is_ascii_digit())
-    {
-        return None;
-    }
-    let fraction_ns: i64 = format!("{fraction:0<9}").parse().ok()?;
-    let zone_s = match zone {
-        "Z" | "z" => 0,
-        _ => {
-            let [hours, minutes] = numbers(zone.get(1..)?, ':', [2, 2])?;
-            let east = if zone.starts_with('-') { -1 } else { 1 };
-            (hours < 24 && minutes < 60).then_some(east * (hours * 3_600 + minutes * 60))?
-        }
-    };
-    let seconds = days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - zone_s;
-    let ns = seconds
-        .checked_mul(1_000_000_000)?
-        .checked_add(fraction_ns)?;
-    u64::try_from(ns).ok()
+    let date = DateTime::parse_from_rfc3339(text.trim()).ok()?;
+    u64::try_from(date.timestamp_nanos_opt()?).ok()
 }
 
 /// A date in words, to the second.
 pub(super) fn said(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (day, second) = (seconds / 86_400, seconds % 86_400);
-    let wanted = i64::try_from(day).unwrap_or(i64::MAX / 1_000_000);
-    // Years are 365.2425 days on average: that is at most one too many or too few.
-    let mut year = 1970 + wanted * 400 / 146_097 - 1;
-    while days(year + 1, 1, 1) <= wanted {
-        year += 1;
-    }
-    let month = (2..=12)
-        .take_while(|&of| days(year, of, 1) <= wanted)
-        .last();
-    let month = month.unwrap_or(1);
-    let day = wanted - days(year, month, 1) + 1;
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z",
-        second % 60
-    )
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar, with years that begin in March.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month > 2 { year } else { year - 1 };
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    // To 0000-03-01, which lies 719,468 days before 1970.
-    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year
-        - 719_468
-}
-
-/// Whole numbers of just so many digits each.
-fn numbers<const COUNT: usize>(
-    text: &str,
-    between: char,
-    digits: [usize; COUNT],
-) -> Option<[i64; COUNT]> {
-    let mut out = [0; COUNT];
-    let mut parts = text.split(between);
-    for (number, digits) in out.iter_mut().zip(digits) {
-        let part = parts.next()?;
-        let sound = part.len() == digits && part.bytes().all(|of| of.is_ascii_digit());
-        *number = part.parse().ok().filter(|_| sound)?;
-    }
-    parts.next().is_none().then_some(out)
+    let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or_default();
+    let date = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
+    date.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 #[cfg(test)]

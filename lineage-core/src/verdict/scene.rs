@@ -435,12 +435,12 @@ impl<'a> Scene<'a> {
         proved.into_iter().flat_map(|of| of.behind).flatten()
     }
 
-    /// Whether it had to wait for more than those.
     /// Whether an event that a row had to wait for may have happened later than is proved.
     pub(super) fn is_untimed(&self, row: usize) -> bool {
         self.proved.get(&row).is_some_and(|of| of.untimed)
     }
 
+    /// Whether it had to wait for more than those.
     pub(super) fn behind_more(&self, row: usize) -> bool {
         self.proved.get(&row).is_some_and(|of| of.behind_more)
     }
