@@ -4,11 +4,11 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::recording::{Launch, Recording, epoch};
 use common::schema::{differences, undocumented};
-use common::{Scratch, kineto, lineage, on, run};
+use common::{Folder, Scratch, kineto, lineage, on, run};
 use lineage_arrow::Writer;
 use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::fault::FaultCode;
@@ -23,24 +23,6 @@ const SECOND: u64 = 1_000_000_000;
 /// When the run started, on its own clock: 2026-11-30T02:00:00Z by the wall clock.
 const START: u64 = 77 * SECOND;
 const STARTED_UNIX_NS: u64 = 1_796_004_000 * SECOND;
-
-/// A folder of the test's own, gone with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = folder.join(format!("{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("the target folder can be written");
-        Self(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A run of 60 s: every 100 ms a request of its own, with one launch 10 ms after its declaration, whose kernel
 /// ends within 1 ms.

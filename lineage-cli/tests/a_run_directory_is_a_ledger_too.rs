@@ -6,31 +6,13 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::recording::Recording;
-use common::{Scratch, lineage, on, run, sound};
+use common::{Folder, Scratch, lineage, on, run, sound};
 use lineage_arrow::Writer;
 use lineage_core::correlator::{Correlator, Limits};
 use lineage_core::id::{CorrelationId, HostNanos};
 use lineage_core::observation::Event;
 use lineage_core::source::{SessionInfo, Sink};
 use serde_json::Value;
-
-/// A folder of the test's own, gone with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = folder.join(format!("{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("the target folder can be written");
-        Self(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn convert(from: &Path, to: &Path) -> common::Ran {
     run(lineage().arg("convert").arg(from).arg(to))

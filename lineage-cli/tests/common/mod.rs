@@ -62,6 +62,24 @@ pub(crate) fn on(arguments: &[&str], file: &Path) -> Ran {
     run(lineage().args(arguments).arg(file))
 }
 
+/// A folder of the test's own, gone with it.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder.join(format!("{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("the target folder can be written");
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A file of a test's own, gone with it.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
